@@ -1,0 +1,193 @@
+"""The vectorised environment that rsl_rl steps: one task, N robots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from rsl_rl.env import VecEnv
+from tensordict import TensorDict
+from torch import Tensor
+
+from consmimic.envs.task import Inputs, Task
+from consmimic.errors import UserError
+from consmimic.method.tracking import nearest_sign, tracking_reward
+from consmimic.motions.clip import Clip
+from consmimic.sim import CpuPhysics, Physics
+
+
+class TaskEnv(VecEnv):
+    """N copies of a task.
+
+    ``rewards`` are the task's alone. ``extras`` has ``time_outs``, ``log``, ``style_reward`` (tracking of the clip,
+    Eq. 1), and ``final_obs`` when episodes ended: the last observations of those, before their reset.
+    Observation groups: ``policy`` (with sensor noise), ``critic`` (without), ``style`` (Φ(s)), ``phase`` (the
+    clip's time, which the style reward depends on).
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        *,
+        seed: int = 0,
+        threads: int | None = None,
+        clip: Clip | None = None,
+        physics: Physics | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise UserError(f"num_envs is {num_envs}; at least 1 robot is needed")
+        self.task = task
+        self.clip = clip or task.demonstration()
+        self.num_envs = num_envs
+        self.num_actions = len(task.robot.joint_names)
+        self.max_episode_length = task.episode_steps
+        self.step_dt = task.step_seconds
+        self.device = "cpu"
+        self.cfg: dict[str, Any] = {"task": task.name, "num_envs": num_envs, "seed": seed}
+
+        model = task.robot.model(visuals=False)
+        model.opt.timestep = task.timestep
+        self.physics: Physics = physics or CpuPhysics(model, num_envs, threads)
+        self._generator = torch.Generator().manual_seed(seed)
+        self._default = torch.tensor(task.robot.default_joint_pos)
+        joints = [model.joint(name).id for name in task.robot.joint_names]
+        self._joint_limits = torch.from_numpy(model.jnt_range[joints].astype(np.float32))
+        self._weights = torch.tensor([term.weight * self.step_dt for term in task.rewards])
+        self._noise = _noise_widths(task)
+        self._reference = _reference(task, self.clip)
+
+        self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
+        self._inputs = Inputs(
+            command=torch.zeros(num_envs, task.command.layout.width),
+            action=torch.zeros(num_envs, self.num_actions),
+            previous_action=torch.zeros(num_envs, self.num_actions),
+        )
+        self._episode_terms = torch.zeros(num_envs, len(task.rewards))
+        self._reset(torch.arange(num_envs))
+        self._observations = self._observe(self.state())
+
+    def state(self, ids: Tensor | None = None) -> Any:
+        """The task's state record, of all robots or some."""
+        return self.task.sense(self.physics, self._inputs if ids is None else self._inputs.at(ids), ids)
+
+    def get_observations(self) -> TensorDict:
+        return self._observations
+
+    def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
+        actions = actions.to(torch.float32)
+        self._inputs = Inputs(
+            command=self._inputs.command, action=actions.clone(), previous_action=self._inputs.action
+        )
+        self.physics.write("ctrl", self._default + self.task.robot.action_scale * actions)
+        self.physics.step(self.task.decimation)
+        self.episode_length_buf = self.episode_length_buf + 1
+
+        state = self.state()
+        terms = torch.stack([term.function(state) for term in self.task.rewards], dim=1) * self._weights
+        self._episode_terms += terms
+        time_outs = self.episode_length_buf >= self.max_episode_length
+        if self.task.terminated is None:
+            dones = time_outs
+        else:
+            failed = self.task.terminated(state)
+            time_outs = time_outs & ~failed
+            dones = time_outs | failed
+
+        observations = self._observe(state)
+        extras: dict[str, Any] = {
+            "time_outs": time_outs,
+            "style_reward": self._style_reward(observations["style"]),
+            "log": {},
+        }
+        if ended := dones.nonzero().squeeze(1).tolist():
+            ids = torch.tensor(ended)
+            extras["final_obs"] = observations
+            extras["log"] = self._episode_log(ids, time_outs)
+            self._reset(ids)
+            fresh = self._observe(self.state(ids), ids)
+            observations = observations.clone()
+            observations[ids] = fresh
+        self._observations = observations
+        return observations, terms.sum(dim=1), dones, extras
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next step depends on."""
+        return {
+            "physics": self.physics.state_dict(),
+            "generator": self._generator.get_state(),
+            "episode_length": self.episode_length_buf.clone(),
+            "command": self._inputs.command.clone(),
+            "action": self._inputs.action.clone(),
+            "episode_terms": self._episode_terms.clone(),
+            "observations": self._observations.to_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state, to the bit."""
+        if len(state["episode_length"]) != self.num_envs:
+            raise UserError(
+                f"the saved state is of {len(state['episode_length'])} robots, this environment has {self.num_envs}"
+            )
+        self.physics.load_state_dict(state["physics"])
+        self._generator.set_state(state["generator"])
+        self.episode_length_buf = state["episode_length"].clone()
+        self._inputs = Inputs(
+            command=state["command"].clone(),
+            action=state["action"].clone(),
+            previous_action=state["action"].clone(),
+        )
+        self._episode_terms = state["episode_terms"].clone()
+        self._observations = TensorDict(state["observations"], batch_size=[self.num_envs])
+
+    def _reset(self, ids: Tensor) -> None:
+        count = len(ids)
+        joint_pos = self.task.reset(self._joint_limits, count, self._generator)
+        self.physics.reset(ids)
+        self.physics.write("qpos", joint_pos, ids)
+        self.physics.write("ctrl", joint_pos, ids)
+        self.physics.forward(ids)
+        self._inputs.command[ids] = self.task.command.sample(count, self._generator)
+        self._inputs.action[ids] = 0.0
+        self._inputs.previous_action[ids] = 0.0
+        self.episode_length_buf[ids] = 0
+        self._episode_terms[ids] = 0.0
+
+    def _observe(self, state: Any, ids: Tensor | None = None) -> TensorDict:
+        truth = torch.cat([entry.read(state) for entry in self.task.observations], dim=1)
+        noise = torch.rand(truth.shape, generator=self._generator).mul_(2.0).sub_(1.0)
+        steps = self.episode_length_buf if ids is None else self.episode_length_buf[ids]
+        return TensorDict(
+            {
+                "policy": truth + self._noise * noise,
+                "critic": truth,
+                "style": torch.cat([part.from_state(state) for part in self.task.demonstrated], dim=1),
+                "phase": (steps / self.max_episode_length).unsqueeze(1),
+            },
+            batch_size=[len(truth)],
+        )
+
+    def _style_reward(self, features: Tensor) -> Tensor:
+        style, layout = self.task.style, self.task.features
+        frame = self._reference[self.episode_length_buf.clamp(max=len(self._reference) - 1)]
+        achieved, wanted = layout.split(features), layout.split(frame)
+        for name in style.quaternions:
+            achieved[name] = nearest_sign(achieved[name], wanted[name])
+        return tracking_reward(achieved, wanted, style.weights)
+
+    def _episode_log(self, ids: Tensor, time_outs: Tensor) -> dict[str, Tensor]:
+        per_second = self._episode_terms[ids].mean(dim=0) / self.task.episode_seconds
+        log = {f"Episode_Reward/{t.name}": value for t, value in zip(self.task.rewards, per_second, strict=True)}
+        log["Episode_Termination/time_out"] = time_outs[ids].float().mean()
+        return log
+
+
+def _noise_widths(task: Task) -> Tensor:
+    return torch.cat([torch.full((entry.width,), entry.noise) for entry in task.observations])
+
+
+def _reference(task: Task, clip: Clip) -> Tensor:
+    """Φ of the clip's frames at the control rate, (T, width)."""
+    resampled = clip.resampled(1.0 / task.step_seconds)
+    return torch.cat([part.from_clip(resampled) for part in task.demonstrated], dim=1)

@@ -1,0 +1,258 @@
+"""Algorithm 1 as an rsl_rl algorithm, driven by the unmodified OnPolicyRunner.
+
+PPO itself stays rsl_rl's: this class keeps the style stream beside it, hands it mixed advantages (Eq. 8), trains the
+style critic, and steps the constraint once per iteration.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from rsl_rl.algorithms import PPO
+from rsl_rl.env import VecEnv
+from rsl_rl.models import MLPModel
+from rsl_rl.storage import RolloutStorage
+from rsl_rl.utils import resolve_callable
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from consmimic.errors import UserError
+from consmimic.learner.config import from_dict
+from consmimic.learner.mixing import mixing_from
+from consmimic.learner.style import StyleConfig, style_source
+from consmimic.method.advantages import combined_advantage, generalized_advantages
+from consmimic.method.constraint import task_value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplorationConfig:
+    """Keeps exploration alive through the change of objective (docs/departures.md)."""
+
+    std_floor: float = 0.0
+    """The action noise never falls below this. 0: plain PPO."""
+
+
+@dataclass(frozen=True)
+class IterationReport:
+    """What an iteration showed, for whoever listens: progress bars, tests."""
+
+    iteration: int
+    scalars: dict[str, float]
+
+
+class ConsMimicPPO(PPO):
+    """PPO on a task under the constraint that the style must not cost more than a share 1 − α of it.
+
+    Beside PPO's own keys the ``algorithm`` config takes ``constraint_cfg`` (ConsMimic) or ``fixed_weight_cfg`` (the
+    baselines ω^s), ``style_cfg``, ``exploration_cfg``, and ``style_critic`` (as ``critic``, the default).
+    """
+
+    style_critic: MLPModel
+    on_iteration: Callable[[IterationReport], None] | None = None
+    """Called at the end of every update."""
+
+    def __init__(
+        self,
+        actor: MLPModel,
+        critic: MLPModel,
+        storage: RolloutStorage,
+        *args: Any,
+        constraint_cfg: dict[str, Any] | None = None,
+        fixed_weight_cfg: dict[str, Any] | None = None,
+        style_cfg: dict[str, Any] | None = None,
+        exploration_cfg: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        _refuse(actor, kwargs)
+        super().__init__(actor, critic, storage, *args, **kwargs)
+        self.mixing = mixing_from(constraint_cfg, fixed_weight_cfg)
+        self.style_config = from_dict(StyleConfig, style_cfg or {}, "style_cfg")
+        self.exploration = from_dict(ExplorationConfig, exploration_cfg or {}, "exploration_cfg")
+        self.style_source = style_source(self.style_config)
+        self.iteration = 0
+
+        shape = (storage.num_transitions_per_env, storage.num_envs)
+        self._task_rewards = torch.zeros(shape, device=self.device)
+        self._style_rewards = torch.zeros(shape, device=self.device)
+        self._time_outs = torch.zeros(shape, device=self.device)
+        self._style_values = torch.zeros(shape, device=self.device)
+        self._style_returns = torch.zeros(shape, device=self.device)
+        self._log: dict[str, Any] = {}
+
+    @staticmethod
+    def construct_algorithm(obs: TensorDict, env: VecEnv, cfg: dict[str, Any], device: str) -> ConsMimicPPO:
+        """As rsl_rl's, and the style critic."""
+        style_critic_cfg = copy.deepcopy(cfg["algorithm"].pop("style_critic", None) or cfg["critic"])
+        alg = PPO.construct_algorithm(obs, env, cfg, device)
+        assert isinstance(alg, ConsMimicPPO)
+        alg.attach(env, obs, cfg["obs_groups"], style_critic_cfg)
+        return alg
+
+    def attach(
+        self, env: VecEnv, obs: TensorDict, obs_groups: dict[str, list[str]], style_critic_cfg: dict[str, Any]
+    ) -> None:
+        """Make the style critic, without touching the random numbers that PPO draws."""
+        self._env = env
+        self._style_scale = self.style_config.reward_scale
+        if self._style_scale is None:
+            self._style_scale = float(getattr(env, "step_dt", 1.0))
+        groups = {"style_critic": obs_groups.get("style_critic", obs_groups["critic"])}
+        model_class: type[MLPModel] = resolve_callable(style_critic_cfg.pop("class_name"))  # type: ignore[assignment]
+        with torch.random.fork_rng(devices=[]):
+            self.style_critic = model_class(obs, groups, "style_critic", 1, **style_critic_cfg).to(self.device)
+        if self.style_critic.is_recurrent:
+            raise UserError("the style critic is recurrent, which is not supported; use an MLPModel")
+        self._style_groups = groups["style_critic"]
+        self._style_optimizer = torch.optim.Adam(self.style_critic.parameters(), lr=self.learning_rate)
+        self._style_generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
+
+    def process_env_step(
+        self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]
+    ) -> None:
+        step = self.storage.step
+        style = self._style_scale * self.style_source.reward(extras).to(self.device)
+        self._task_rewards[step].copy_(rewards)
+        self._style_rewards[step].copy_(style)
+        if "time_outs" in extras:
+            self._time_outs[step].copy_(extras["time_outs"])
+        else:
+            self._time_outs[step].zero_()
+        if step == 0:
+            self._log = extras["episode"] if "episode" in extras else extras.setdefault("log", {})
+        super().process_env_step(obs, self.mixing.reward(rewards, style), dones, extras)
+
+    def compute_returns(self, obs: TensorDict) -> None:
+        super().compute_returns(obs)
+        if not self.mixing.uses_style_critic:
+            return
+        st = self.storage
+        values = self.style_critic(st.observations.flatten(0, 1).select(*self._style_groups))
+        self._style_values.copy_(values.view_as(self._style_values))
+        # As rsl_rl: a time-out is not the end, so its lost future is put into the reward.
+        rewards = self._style_rewards + self.gamma * self._style_values * self._time_outs
+        advantages = generalized_advantages(
+            rewards,
+            self._style_values,
+            self.style_critic(obs).squeeze(-1),
+            st.dones.squeeze(-1),
+            self.gamma,
+            self.lam,
+        )
+        self._style_returns.copy_(advantages + self._style_values)
+        multiplier = torch.tensor(self.mixing.multiplier, device=self.device)
+        st.advantages = combined_advantage(st.returns - st.values, advantages.unsqueeze(-1), multiplier)
+
+    def update(self) -> dict[str, float]:
+        losses = super().update()
+        if self.mixing.uses_style_critic:
+            losses["style_value"] = self._update_style_critic()
+        self._keep_exploring()
+        terminated = self.storage.dones.squeeze(-1).bool() & ~self._time_outs.bool()
+        scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma))
+        scalars["style_reward"] = self._style_rewards.mean().item() / (self._style_scale or 1.0)
+        scalars["v_task_critic"] = self.storage.returns.mean().item()
+        self._log.update({f"ConsMimic/{name}": value for name, value in scalars.items()})
+        self.iteration += 1
+        if self.on_iteration is not None:
+            self.on_iteration(IterationReport(self.iteration, scalars))
+        return losses
+
+    def save(self) -> dict[str, Any]:
+        """rsl_rl's keys, so that a plain PPO loads them, and one of ours."""
+        environment = getattr(self._env, "state_dict", None)
+        return super().save() | {
+            "consmimic": {
+                "iteration": self.iteration,
+                "learning_rate": self.learning_rate,
+                "mixing": self.mixing.state_dict(),
+                "style_critic": self.style_critic.state_dict(),
+                "style_optimizer": self._style_optimizer.state_dict(),
+                "style_generator": self._style_generator.get_state(),
+                "random_state": torch.get_rng_state(),
+                "environment": environment() if callable(environment) else None,
+            }
+        }
+
+    def load(self, loaded_dict: dict[str, Any], load_cfg: dict[str, Any] | None, strict: bool) -> bool:
+        """As rsl_rl's; a plain PPO checkpoint warm-starts actor and critic."""
+        load_iteration = super().load(loaded_dict, load_cfg, strict)
+        saved = loaded_dict.get("consmimic")
+        resume = load_cfg is None or load_cfg.get("optimizer", False)
+        if saved is None or not resume:
+            return load_iteration
+        self.iteration = saved["iteration"]
+        self.learning_rate = saved["learning_rate"]
+        self.mixing.load_state_dict(saved["mixing"])
+        self.style_critic.load_state_dict(saved["style_critic"], strict=strict)
+        self._style_optimizer.load_state_dict(saved["style_optimizer"])
+        self._style_generator.set_state(saved["style_generator"].cpu())
+        torch.set_rng_state(saved["random_state"].cpu())
+        if saved["environment"] is not None and hasattr(self._env, "load_state_dict"):
+            self._env.load_state_dict(saved["environment"])  # type: ignore[attr-defined]
+        return load_iteration
+
+    def train_mode(self) -> None:
+        super().train_mode()
+        self.style_critic.train()
+
+    def eval_mode(self) -> None:
+        super().eval_mode()
+        self.style_critic.eval()
+
+    def _update_style_critic(self) -> float:
+        """The value loss of PPO, on the style stream."""
+        obs = self.storage.observations.flatten(0, 1).select(*self._style_groups)
+        self.style_critic.update_normalization(obs)
+        returns, old_values = self._style_returns.flatten(), self._style_values.flatten()
+        for group in self._style_optimizer.param_groups:
+            group["lr"] = self.learning_rate
+        size = len(returns) // self.num_mini_batches
+        order = torch.randperm(size * self.num_mini_batches, generator=self._style_generator).to(self.device)
+        total = 0.0
+        for _ in range(self.num_learning_epochs):
+            for batch in order.split(size):
+                values = self.style_critic(obs[batch]).squeeze(-1)
+                loss = self.value_loss_coef * self._value_loss(values, old_values[batch], returns[batch])
+                self._style_optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.style_critic.parameters(), self.max_grad_norm)
+                self._style_optimizer.step()
+                total += loss.item()
+        return total / (self.num_learning_epochs * self.num_mini_batches)
+
+    def _value_loss(self, values: Tensor, old_values: Tensor, returns: Tensor) -> Tensor:
+        losses = (values - returns).square()
+        if self.use_clipped_value_loss:
+            clipped = old_values + (values - old_values).clamp(-self.clip_param, self.clip_param)
+            losses = torch.maximum(losses, (clipped - returns).square())
+        return losses.mean()
+
+    def _keep_exploring(self) -> None:
+        if self.exploration.std_floor <= 0.0:
+            return
+        distribution = self.actor.distribution
+        with torch.no_grad():
+            if hasattr(distribution, "std_param"):
+                distribution.std_param.clamp_(min=self.exploration.std_floor)  # type: ignore[union-attr]
+            elif hasattr(distribution, "log_std_param"):
+                floor = torch.log(torch.tensor(self.exploration.std_floor))
+                distribution.log_std_param.clamp_(min=floor)  # type: ignore[union-attr]
+
+
+def _refuse(actor: MLPModel, options: dict[str, Any]) -> None:
+    """What does not go together with two reward streams."""
+    if options.get("normalize_advantage_per_mini_batch"):
+        raise UserError(
+            "normalize_advantage_per_mini_batch would standardise the mixed advantage again and undo Eq. 8; set it False"
+        )
+    if options.get("rnd_cfg"):
+        raise UserError("rnd_cfg would add its reward to the task's, which the constraint measures; remove it")
+    if actor.is_recurrent:
+        raise UserError("the actor is recurrent, which is not supported; use an MLPModel")
+
+
+

@@ -1,0 +1,134 @@
+"""The Clip record and its npz file: mjlab's keys, plus names, so that joints are matched by name."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from consmimic.errors import UserError, unknown
+from consmimic.motions import kinematics
+
+SCHEMA_VERSION = 1
+
+_ARRAYS = {  # field → trailing shape; J joints, B bodies
+    "joint_pos": ("J",),
+    "joint_vel": ("J",),
+    "body_pos_w": ("B", 3),
+    "body_quat_w": ("B", 4),
+    "body_lin_vel_w": ("B", 3),
+    "body_ang_vel_w": ("B", 3),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Clip:
+    """T frames at ``fps``, spanning (T − 1)/fps seconds. SI units; quaternions wxyz; world frame, z up."""
+
+    fps: float
+    joint_names: tuple[str, ...]
+    joint_pos: np.ndarray  # (T, J)
+    joint_vel: np.ndarray  # (T, J)
+    body_names: tuple[str, ...]
+    body_pos_w: np.ndarray  # (T, B, 3)
+    body_quat_w: np.ndarray  # (T, B, 4)
+    body_lin_vel_w: np.ndarray  # (T, B, 3)
+    body_ang_vel_w: np.ndarray  # (T, B, 3)
+    source: str
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.fps) or self.fps <= 0:
+            raise UserError(f"clip '{self.source}': fps is {self.fps}; it must be a positive number")
+        sizes = {"J": len(self.joint_names), "B": len(self.body_names)}
+        frames = len(self.joint_pos)
+        if frames == 0:
+            raise UserError(f"clip '{self.source}' has no frames")
+        for name, trailing in _ARRAYS.items():
+            array = getattr(self, name)
+            expected = (frames, *(sizes.get(size, size) for size in trailing))
+            if array.shape != expected:
+                raise UserError(f"clip '{self.source}': {name} has shape {array.shape}, expected {expected}")
+            if not np.isfinite(array).all():
+                frame = int(np.argwhere(~np.isfinite(array))[0][0])
+                raise UserError(f"clip '{self.source}': {name} is not finite (NaN or inf) in frame {frame}")
+        norms = np.linalg.norm(self.body_quat_w, axis=-1)
+        if np.abs(norms - 1.0).max(initial=0.0) > 1e-3:
+            frame = int(np.argwhere(np.abs(norms - 1.0) > 1e-3)[0][0])
+            raise UserError(f"clip '{self.source}': body_quat_w is not a unit quaternion (wxyz) in frame {frame}")
+
+    def __len__(self) -> int:
+        return len(self.joint_pos)
+
+    @property
+    def seconds(self) -> float:
+        return (len(self) - 1) / self.fps
+
+    def joint(self, name: str) -> int:
+        """The column of a joint."""
+        if name not in self.joint_names:
+            raise unknown(f"joint in clip '{self.source}'", name, self.joint_names)
+        return self.joint_names.index(name)
+
+    def body(self, name: str) -> int:
+        """The column of a body."""
+        if name not in self.body_names:
+            raise unknown(f"body in clip '{self.source}'", name, self.body_names)
+        return self.body_names.index(name)
+
+    def with_joints(self, names: tuple[str, ...]) -> Clip:
+        """The clip with the joints that a robot has, in the robot's order; each must be there."""
+        missing = [name for name in names if name not in self.joint_names]
+        if missing:
+            raise UserError(
+                f"clip '{self.source}' lacks joint {', '.join(missing)}; it has {', '.join(self.joint_names)}"
+            )
+        columns = [self.joint(name) for name in names]
+        return self._replaced(
+            joint_names=names, joint_pos=self.joint_pos[:, columns], joint_vel=self.joint_vel[:, columns]
+        )
+
+    def resampled(self, fps: float) -> Clip:
+        """The clip at another frame rate; it may lose less than one frame at the end."""
+        if abs(fps - self.fps) < 1e-9 * fps:
+            return self
+        times = np.arange(int(np.floor(self.seconds * fps + 1e-9)) + 1) / fps
+        frames = times * self.fps
+        linear = {n: kinematics.interpolate(getattr(self, n), frames) for n in _ARRAYS if n != "body_quat_w"}
+        quaternions = kinematics.slerp(self.body_quat_w, frames)
+        return self._replaced(fps=fps, body_quat_w=quaternions, **linear)
+
+    def save(self, path: Path) -> None:
+        """Write the npz; never over a file that is there."""
+        if path.exists():
+            raise UserError(f"{path} exists; choose another name or remove it first")
+        names = {"joint_names": np.array(self.joint_names), "body_names": np.array(self.body_names)}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        np.savez_compressed(
+            path, fps=self.fps, source=self.source, schema_version=SCHEMA_VERSION, **names, **arrays
+        )
+
+    @staticmethod
+    def load(path: Path) -> Clip:
+        """Read an npz that :meth:`save` wrote. Nothing is ever unpickled."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
+                if missing:
+                    raise UserError(f"clip '{path}' lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+                return Clip(
+                    fps=float(file["fps"]),
+                    joint_names=tuple(str(name) for name in file["joint_names"]),
+                    body_names=tuple(str(name) for name in file["body_names"]),
+                    source=str(file["source"]) if "source" in file else str(path),
+                    **{name: file[name].astype(np.float64) for name in _ARRAYS},
+                )
+        except FileNotFoundError:
+            raise UserError(f"no clip at {path}") from None
+        except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
+
+    def _replaced(self, **changes: object) -> Clip:
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Clip(**(values | changes))

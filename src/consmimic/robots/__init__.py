@@ -1,0 +1,8 @@
+"""The paper's robots: one MuJoCo model each, written here from published figures, and its named figures."""
+
+from consmimic.robots.panda import PANDA
+from consmimic.robots.robot import Robot
+
+__all__ = ["ROBOTS", "Robot"]
+
+ROBOTS: dict[str, Robot] = {robot.name: robot for robot in (PANDA,)}

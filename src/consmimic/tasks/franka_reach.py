@@ -1,0 +1,128 @@
+"""Franka-Reach: bring the hand to a pose (paper: Tables 3 and 4, "Task Definition"; silent points: Isaac Lab's reach)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from consmimic.envs import rewards
+from consmimic.envs.commands import PoseCommand, uniform
+from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Task, TrackingStyle
+from consmimic.motions.clip import Clip
+from consmimic.motions.reach import SinusoidalReach, generate_reach
+from consmimic.robots.panda import PANDA
+from consmimic.sim.physics import Physics
+
+COMMAND = PoseCommand(x=(0.35, 0.45), y=(-0.05, 0.05), z=(0.20, 0.30), pitch=(-math.pi, math.pi))
+
+_DEFAULT = torch.tensor(PANDA.default_joint_pos)
+_HAND = "hand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachState:
+    """What is known of N arms after a step."""
+
+    joint_pos: Tensor  # (N, 7)
+    joint_vel: Tensor  # (N, 7)
+    hand_pos: Tensor  # (N, 3)
+    hand_quat: Tensor  # (N, 4)
+    target_pos: Tensor  # (N, 3)
+    target_quat: Tensor  # (N, 4)
+    action: Tensor  # (N, 7)
+    previous_action: Tensor  # (N, 7)
+
+
+def sense(physics: Physics, inputs: Inputs, ids: Tensor | None = None) -> ReachState:
+    hand = physics.model.body(_HAND).id
+    target = COMMAND.layout.split(inputs.command)
+    return ReachState(
+        joint_pos=physics.read("qpos", ids),
+        joint_vel=physics.read("qvel", ids),
+        hand_pos=physics.read("xpos", ids)[:, hand],
+        hand_quat=physics.read("xquat", ids)[:, hand],
+        target_pos=target["target_pos"],
+        target_quat=target["target_quat"],
+        action=inputs.action,
+        previous_action=inputs.previous_action,
+    )
+
+
+def reset_joints(limits: Tensor, count: int, generator: Generator) -> Tensor:
+    """The default pose times U(0.5, 1.5) per joint, within the limits (Isaac Lab)."""  # (7, 2) → (count, 7)
+    scaled = _DEFAULT * uniform(0.5, 1.5, (count, len(_DEFAULT)), generator)
+    return torch.clamp(scaled, limits[:, 0], limits[:, 1])
+
+
+OBSERVATIONS = (  # Table 3; joint positions are from the default pose, noise is Isaac Lab's
+    Observation("joint_pos", 7, lambda s: s.joint_pos - _DEFAULT, noise=0.01),
+    Observation("joint_vel", 7, lambda s: s.joint_vel, noise=0.01),
+    Observation("target_pos", 3, lambda s: s.target_pos),
+    Observation("target_quat", 4, lambda s: s.target_quat),
+    Observation("last_action", 7, lambda s: s.action),
+)
+
+REWARDS = (  # Table 4, row by row
+    RewardTerm("ee_tracking_coarse", lambda s: rewards.position_error(s.hand_pos, s.target_pos), -0.5),
+    RewardTerm("ee_tracking_fine", lambda s: rewards.position_closeness(s.hand_pos, s.target_pos), 1.0),
+    RewardTerm("ee_orientation", lambda s: rewards.orientation_error(s.hand_quat, s.target_quat), -0.1),
+    RewardTerm("action_rate", lambda s: rewards.action_rate(s.action, s.previous_action), -0.01),
+    RewardTerm("joint_vel", lambda s: rewards.squared_norm(s.joint_vel), -0.01),
+)
+
+DEMONSTRATED = (  # Table 3, "Demonstration": end-effector poses
+    Demonstrated(
+        name="hand_pos",
+        width=3,
+        from_state=lambda s: s.hand_pos,
+        from_clip=lambda clip: torch.from_numpy(clip.body_pos_w[:, clip.body(_HAND)].astype("float32")),
+    ),
+    Demonstrated(
+        name="hand_quat",
+        width=4,
+        from_state=lambda s: s.hand_quat,
+        from_clip=lambda clip: torch.from_numpy(clip.body_quat_w[:, clip.body(_HAND)].astype("float32")),
+    ),
+)
+
+
+def demonstration() -> Clip:
+    """The built-in clip: a swaying reach from the default hand position to the middle of the target box, pointing down.
+
+    The wrist is half a turn from the default pose: roll and yaw of the commands are zero, those of the default pose
+    are not.
+    """
+    return generate_reach(
+        PANDA.model(),
+        joint_names=PANDA.joint_names,
+        start_joint_pos=(*PANDA.default_joint_pos[:-1], PANDA.default_joint_pos[-1] - math.pi),
+        end_effector=_HAND,
+        goal_pos=COMMAND.centre,
+        goal_quat=(0.0, 0.0, 1.0, 0.0),
+        path=SinusoidalReach(),
+    )
+
+
+FRANKA_REACH = Task(
+    name="Franka-Reach",
+    summary="Panda: bring the hand to a pose; the demonstration sways there on a sinusoid",
+    robot=PANDA,
+    timestep=1.0 / 60.0,  # Isaac Lab
+    decimation=2,  # Isaac Lab: 30 Hz
+    episode_seconds=4.0,  # one target an episode; Isaac Lab draws one every 4 s (docs/departures.md)
+    command=COMMAND,
+    sense=sense,
+    reset=reset_joints,
+    observations=OBSERVATIONS,
+    rewards=REWARDS,
+    demonstrated=DEMONSTRATED,
+    style=TrackingStyle(weights={"hand_pos": 40.0, "hand_quat": 0.1}, quaternions=("hand_quat",)),
+    demonstration=demonstration,
+    tracking=lambda s: rewards.position_closeness(s.hand_pos, s.target_pos),
+    trajectory=lambda s: s.hand_pos,
+    clip_trajectory=lambda clip: torch.from_numpy(clip.body_pos_w[:, clip.body(_HAND)]),
+    imitation_scale=20.0,
+)
