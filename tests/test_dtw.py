@@ -87,7 +87,7 @@ def test_speed_does_not_matter():
 
 
 def test_slower_is_free_and_faster_costs_the_frames_in_between():
-    """A line at one unit per frame: at double speed, each of 10 frames has no counterpart and is 1 unit away."""
+    """A line at one unit per frame: at double speed 10 frames have no counterpart, each 1 unit away."""
     line = np.arange(21.0)[:, None]
     assert relaxed_dtw(np.repeat(line, 2, axis=0), line) == 0.0
     assert relaxed_dtw(line[::2], line) == 10.0
@@ -151,7 +151,7 @@ def test_a_motion_and_its_mirror_image_are_equally_far_both_ways():
 
 @pytest.mark.parametrize("window", [50, 100, 200])
 def test_a_symmetric_gait_is_not_its_own_mirror_image_within_one_window(window):
-    """A limit of Eq. 13 (docs/metrics.md): half a cycle of the mirror image is missing at the end of the window."""
+    """A limit of Eq. 13 (docs/metrics.md): half a cycle of the mirror image is missing at its end."""
     left = 0.4 * np.sin(2 * np.pi * np.arange(window + 25)[:, None] / 50 + [0.0, 0.7, 1.4])
     right = -left  # half a cycle of 50 frames later
     gait, mirrored = np.concatenate([left, right], axis=1), np.concatenate([right, left], axis=1)

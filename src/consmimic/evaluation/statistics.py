@@ -4,7 +4,8 @@ One value is one trained policy; episodes of the same policy are not independent
 interval comes in two kinds, to be printed side by side. The percentile bootstrap assumes no shape but cannot
 see beyond the seeds it was given: at 3 to 5 seeds it is too narrow. Student's t has the stated confidence
 from 2 seeds up, by being wide, as long as seeds scatter roughly like a normal distribution. Where one seed in
-a few collapses, neither can be trusted at such numbers: show every seed (docs/metrics.md: measured).
+a few collapses, neither can be trusted at such numbers: show every seed.
+Measured coverage of all of them: docs/metrics.md.
 """
 
 from __future__ import annotations

@@ -11,10 +11,12 @@ from torch import Generator, Tensor
 from consmimic.envs import rewards
 from consmimic.envs.commands import PoseCommand, uniform
 from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Task, TrackingStyle
+from consmimic.learner.ppo import ExplorationConfig
 from consmimic.motions.clip import Clip
 from consmimic.motions.reach import SinusoidalReach, generate_reach
 from consmimic.robots.panda import PANDA
 from consmimic.sim.physics import Physics
+from consmimic.tasks.presets import Preset
 
 COMMAND = PoseCommand(x=(0.35, 0.45), y=(-0.05, 0.05), z=(0.20, 0.30), pitch=(-math.pi, math.pi))
 
@@ -126,3 +128,13 @@ FRANKA_REACH = Task(
     clip_trajectory=lambda clip: torch.from_numpy(clip.body_pos_w[:, clip.body(_HAND)]),
     imitation_scale=20.0,
 )
+
+PRESETS = {
+    "laptop": Preset(
+        num_envs=512,
+        max_iterations=400,
+        hidden_dims=(64, 64),
+        exploration=ExplorationConfig(std_floor=0.2),
+    ),
+    "paper": Preset(num_envs=4096, max_iterations=20000, hidden_dims=(64, 64)),
+}

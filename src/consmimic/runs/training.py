@@ -1,0 +1,174 @@
+"""Train one run: make the environment and rsl_rl's runner, go on from a checkpoint if there is one, save safely."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from rsl_rl.runners import OnPolicyRunner
+
+from consmimic.envs import TaskEnv
+from consmimic.errors import UserError
+from consmimic.learner import IterationReport
+from consmimic.motions import Clip
+from consmimic.runs.folder import RunFolder, RunParams
+from consmimic.tasks import runner_config, task_entry
+
+
+class TrainingStopped(Exception):
+    """Someone asked to stop; the run is saved and can go on."""
+
+
+class CheckpointedRunner(OnPolicyRunner):
+    """rsl_rl's runner, whose checkpoints are written aside and renamed."""
+
+    def save(self, path: str, infos: dict[str, Any] | None = None) -> None:
+        super().save(f"{path}.part", infos)
+        os.replace(f"{path}.part", path)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands after an iteration."""
+
+    iteration: int
+    total: int
+    env_steps: int
+    seconds: float
+    """Of training, over all sessions of the run."""
+    scalars: dict[str, float]
+
+
+def make_env(params: RunParams, num_envs: int, seed: int, threads: int | None) -> TaskEnv:
+    """The run's environment, with the clip it was trained on."""
+    task = task_entry(params.task).task
+    clip = None
+    if params.clip is not None:
+        clip = Clip.load(Path(params.clip)).with_joints(task.robot.joint_names)
+    return TaskEnv(task, num_envs, seed=seed, threads=threads, clip=clip)
+
+
+def make_runner(params: RunParams, env: TaskEnv, log_dir: Path | None) -> OnPolicyRunner:
+    """rsl_rl's runner with ConsMimicPPO; everything random follows the run's seed."""
+    torch.set_num_threads(params.preset.torch_threads)
+    torch.manual_seed(params.seed)
+    config = runner_config(params.preset, params.method)
+    return CheckpointedRunner(env, config, None if log_dir is None else str(log_dir), "cpu")
+
+
+def train(
+    folder: RunFolder,
+    *,
+    iterations: int | None = None,
+    threads: int | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Train the run in the folder, from its newest checkpoint if it has one.
+
+    ``iterations`` are additional ones, as in rsl_rl; by default as many as its preset still lacks.
+    """
+    params = folder.params()
+    preset = params.preset
+    env = make_env(params, preset.num_envs, params.seed, threads)
+    with (folder.path / "train.log").open("a") as log, contextlib.redirect_stdout(log):
+        runner = make_runner(params, env, folder.path)
+        alg = runner.alg
+        seconds_before = 0.0
+        resumed = bool(folder.checkpoints())
+        if resumed:
+            path, checkpoint = folder.load_checkpoint()
+            runner.load(str(path))
+            # The next iteration: rsl_rl itself would do the last one's number again.
+            runner.current_learning_iteration = checkpoint["iter"] + 1
+            seconds_before = float(checkpoint["infos"]["seconds"])
+            folder.truncate_history(alg.iteration)
+        total = alg.iteration + iterations if iterations is not None else max(preset.max_iterations, alg.iteration)
+        steps = preset.num_envs * preset.num_steps_per_env
+        started = time.perf_counter()
+        infos = {"seconds": seconds_before}
+        _keep_infos(runner, infos)
+        runner.logger.tot_timesteps = alg.iteration * steps
+        runner.logger.tot_time = seconds_before
+
+        with _stop_on_interrupt() as stop_requested:
+
+            def report(iteration: IterationReport) -> None:
+                seconds = infos["seconds"] = seconds_before + time.perf_counter() - started
+                progress = Progress(
+                    iteration=iteration.iteration,
+                    total=total,
+                    env_steps=iteration.iteration * steps,
+                    seconds=seconds,
+                    scalars=iteration.scalars,
+                )
+                std = alg.get_policy().distribution.std_param.mean().item()  # type: ignore[union-attr]
+                row = {"iteration": progress.iteration, "env_steps": progress.env_steps, "seconds": seconds}
+                folder.append_history(row | {"action_std": std} | iteration.scalars)
+                on_progress(progress)
+                if stop_requested():
+                    raise TrainingStopped
+
+            alg.on_iteration = report
+            try:
+                runner.learn(total - alg.iteration, init_at_random_ep_len=not resumed)
+            except TrainingStopped:
+                runner.current_learning_iteration = alg.iteration - 1
+                runner.save(str(folder.path / f"model_{alg.iteration - 1}.pt"))
+                folder.write_status(finished=False, **_state(alg.iteration, steps, infos))
+                raise
+        folder.write_status(
+            finished=alg.iteration >= preset.max_iterations, **_state(alg.iteration, steps, infos)
+        )
+
+
+def load_policy(folder: RunFolder) -> Callable[[Any], torch.Tensor]:
+    """The deterministic policy of the newest readable checkpoint: observations in, actions out."""
+    params = folder.params()
+    path, _ = folder.load_checkpoint()
+    env = make_env(params, 1, seed=0, threads=1)
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        runner = make_runner(params, env, None)
+        try:
+            runner.load(str(path), load_cfg={"actor": True})
+        except (RuntimeError, KeyError) as error:
+            raise UserError(f"{path} does not fit the run's own parameters: {error}") from None
+    return runner.get_inference_policy("cpu")
+
+
+def _state(iteration: int, steps: int, infos: dict[str, float]) -> dict[str, Any]:
+    return {"iterations": iteration, "env_steps": iteration * steps, "seconds": infos["seconds"]}
+
+
+def _keep_infos(runner: OnPolicyRunner, infos: dict[str, float]) -> None:
+    """Have every checkpoint of the runner carry the infos."""
+    save = runner.save
+    runner.save = lambda path, _=None: save(path, dict(infos))  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks to stop after the iteration; a second one stops at once."""
+    asked = False
+
+    def ask(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread: the caller stops us otherwise
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,153 @@
+"""How a task is trained: presets, and the rsl_rl configuration made of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from consmimic.errors import UserError, unknown
+from consmimic.learner.config import from_dict
+from consmimic.learner.ppo import ExplorationConfig
+from consmimic.method.constraint import ConstraintConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Names are rsl_rl's. Figures are Tables 9 and 10 unless a comment says otherwise."""
+
+    num_envs: int
+    max_iterations: int
+    hidden_dims: tuple[int, ...]
+    num_steps_per_env: int = 24
+    num_learning_epochs: int = 5  # not in the paper; Isaac Lab
+    num_mini_batches: int = 4
+    clip_param: float = 0.2
+    gamma: float = 0.99
+    lam: float = 0.95  # not in the paper; Isaac Lab
+    entropy_coef: float = 0.005
+    learning_rate: float = 1e-3
+    schedule: str = "adaptive"  # not in the paper; Isaac Lab
+    desired_kl: float = 0.01  # not in the paper; Isaac Lab
+    value_loss_coef: float = 1.0  # not in the paper; Isaac Lab
+    max_grad_norm: float = 1.0  # not in the paper; Isaac Lab
+    activation: str = "elu"  # not in the paper; Isaac Lab
+    init_noise_std: float = 1.0  # not in the paper; Isaac Lab
+    obs_normalization: bool = True
+    save_interval: int = 50
+    constraint: ConstraintConfig = field(default_factory=ConstraintConfig)
+    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
+    torch_threads: int = 1
+    """Fixed by the preset, not by the machine: sums over threads would change a run's bits."""
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Preset:
+        """The preset with keys changed, ``constraint.alpha`` style for nested ones; unknown keys are refused."""
+        flat: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in changes.items():
+            group, _, name = key.partition(".")
+            if group not in self.__dataclass_fields__:
+                raise unknown("preset key", key, self.keys())
+            if name:
+                nested.setdefault(group, {})[name] = value
+            elif isinstance(value, Mapping):
+                nested.setdefault(group, {}).update(value)
+            else:
+                flat[key] = tuple(value) if isinstance(value, list) else value
+        for group, values in nested.items():
+            record = getattr(self, group)
+            if not hasattr(record, "__dataclass_fields__"):
+                raise UserError(f"preset key '{group}' has no parts; valid: {', '.join(self.keys())}")
+            flat[group] = from_dict(type(record), asdict(record) | values, f"preset key {group}")
+        return _checked(replace(self, **flat))
+
+    def keys(self) -> list[str]:
+        """Every key, nested ones with their dots."""
+        keys = []
+        for name in self.__dataclass_fields__:
+            parts = getattr(getattr(self, name), "__dataclass_fields__", None)
+            keys += [f"{name}.{part}" for part in parts] if parts else [name]
+        return keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What is trained: ``consmimic`` with α, ``task-only``, or ``fixed`` with the share ω^s of the style."""
+
+    name: str = "consmimic"
+    alpha: float | None = None
+    style_weight: float | None = None
+    mix: str = "rewards"
+
+    NAMES = ("consmimic", "task-only", "fixed")
+
+    def __post_init__(self) -> None:
+        if self.name not in self.NAMES:
+            raise unknown("method", self.name, self.NAMES)
+        if self.name == "consmimic":
+            if self.alpha is None or not 0.0 <= self.alpha <= 1.0:
+                raise UserError(f"alpha is {self.alpha}; it is the share of the task-only optimum to keep: valid are 0 to 1")
+        elif self.alpha is not None:
+            raise UserError(f"alpha belongs to the method consmimic, not to {self.name}")
+        if self.name == "fixed":
+            if self.style_weight is None or not 0.0 <= self.style_weight <= 1.0:
+                raise UserError(f"the style weight is {self.style_weight}; method fixed needs --style-weight, valid are 0 to 1")
+        elif self.style_weight is not None:
+            raise UserError(f"the style weight belongs to the method fixed, not to {self.name}")
+        if self.mix not in ("rewards", "advantages"):
+            raise unknown("mix", self.mix, ("rewards", "advantages"))
+
+    @property
+    def label(self) -> str:
+        """For people and folder names."""
+        if self.name == "consmimic":
+            return f"consmimic-a{self.alpha:g}"
+        if self.name == "fixed":
+            return f"fixed-w{self.style_weight:g}" + ("" if self.mix == "rewards" else "-advantages")
+        return "task-only"
+
+
+def runner_config(preset: Preset, method: Method) -> dict[str, Any]:
+    """The dictionary that rsl_rl's OnPolicyRunner takes."""
+    model = {
+        "class_name": "MLPModel",
+        "hidden_dims": list(preset.hidden_dims),
+        "activation": preset.activation,
+        "obs_normalization": preset.obs_normalization,
+    }
+    algorithm: dict[str, Any] = {
+        "class_name": "consmimic.learner:ConsMimicPPO",
+        "num_learning_epochs": preset.num_learning_epochs,
+        "num_mini_batches": preset.num_mini_batches,
+        "clip_param": preset.clip_param,
+        "gamma": preset.gamma,
+        "lam": preset.lam,
+        "entropy_coef": preset.entropy_coef,
+        "learning_rate": preset.learning_rate,
+        "schedule": preset.schedule,
+        "desired_kl": preset.desired_kl,
+        "value_loss_coef": preset.value_loss_coef,
+        "max_grad_norm": preset.max_grad_norm,
+        "exploration_cfg": asdict(preset.exploration),
+    }
+    if method.name == "consmimic":
+        algorithm["constraint_cfg"] = asdict(preset.constraint) | {"alpha": method.alpha}
+    else:
+        algorithm["fixed_weight_cfg"] = {"style_weight": method.style_weight or 0.0, "mix": method.mix}
+    return {
+        "num_steps_per_env": preset.num_steps_per_env,
+        "save_interval": preset.save_interval,
+        "obs_groups": {"actor": ["policy"], "critic": ["critic"], "style_critic": ["critic", "phase"]},
+        "actor": model
+        | {"distribution_cfg": {"class_name": "GaussianDistribution", "init_std": preset.init_noise_std}},
+        "critic": dict(model),
+        "algorithm": algorithm,
+    }
+
+
+def _checked(preset: Preset) -> Preset:
+    for name in ("num_envs", "max_iterations", "num_steps_per_env", "num_learning_epochs", "num_mini_batches"):
+        value = getattr(preset, name)
+        if not isinstance(value, int) or value < 1:
+            raise UserError(f"preset key {name} is {value!r}; it must be a whole number of at least 1")
+    return preset
