@@ -2,7 +2,7 @@
 
 Groups, in the order in which they may import one another (a test holds the order):
 ``method`` (the paper's mathematics), ``learner`` (on rsl_rl), ``motions``, ``sim``, ``robots``, ``envs``,
-``tasks``, ``evaluation``, ``cli``.
+``tasks``, ``runs``, ``evaluation``, ``cli``. ``errors`` and ``rotations`` are below them all.
 """
 
 __version__ = "0.1.0"

@@ -2,6 +2,6 @@
 
 from consmimic.envs.env import TaskEnv
 from consmimic.envs.layout import Layout
-from consmimic.envs.task import Demonstrated, Observation, RewardTerm, Task, TrackingStyle
+from consmimic.envs.task import Demonstrated, Observation, RewardTerm, Showcase, Task, TrackingStyle
 
-__all__ = ["Demonstrated", "Layout", "Observation", "RewardTerm", "Task", "TaskEnv", "TrackingStyle"]
+__all__ = ["Demonstrated", "Layout", "Observation", "RewardTerm", "Showcase", "Task", "TaskEnv", "TrackingStyle"]

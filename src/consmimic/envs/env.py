@@ -66,7 +66,11 @@ class TaskEnv(VecEnv):
         )
         self._episode_terms = torch.zeros(num_envs, len(task.rewards))
         self._reset(torch.arange(num_envs))
-        self._observations = self._observe(self.state())
+        self.last_state = self.state()
+        """The state record that the last step's rewards were computed from, before any reset."""
+        self.last_terms = self._episode_terms.clone()
+        """The last step's weighted reward terms, (N, terms)."""
+        self._observations = self._observe(self.last_state)
 
     def state(self, ids: Tensor | None = None) -> Any:
         """The task's state record, of all robots or some."""
@@ -87,6 +91,7 @@ class TaskEnv(VecEnv):
         state = self.state()
         terms = torch.stack([term.function(state) for term in self.task.rewards], dim=1) * self._weights
         self._episode_terms += terms
+        self.last_state, self.last_terms = state, terms
         time_outs = self.episode_length_buf >= self.max_episode_length
         if self.task.terminated is None:
             dones = time_outs
@@ -148,9 +153,13 @@ class TaskEnv(VecEnv):
         self.physics.write("qpos", joint_pos, ids)
         self.physics.write("ctrl", joint_pos, ids)
         self.physics.forward(ids)
-        self._inputs.command[ids] = self.task.command.sample(count, self._generator)
-        self._inputs.action[ids] = 0.0
-        self._inputs.previous_action[ids] = 0.0
+        # New tensors: the last state's record still holds the old ones.
+        zeros = torch.zeros(count, self.num_actions)
+        self._inputs = Inputs(
+            command=_with_rows(self._inputs.command, ids, self.task.command.sample(count, self._generator)),
+            action=_with_rows(self._inputs.action, ids, zeros),
+            previous_action=_with_rows(self._inputs.previous_action, ids, zeros),
+        )
         self.episode_length_buf[ids] = 0
         self._episode_terms[ids] = 0.0
 
@@ -181,6 +190,12 @@ class TaskEnv(VecEnv):
         log = {f"Episode_Reward/{t.name}": value for t, value in zip(self.task.rewards, per_second, strict=True)}
         log["Episode_Termination/time_out"] = time_outs[ids].float().mean()
         return log
+
+
+def _with_rows(tensor: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
+    changed = tensor.clone()
+    changed[ids] = rows
+    return changed
 
 
 def _noise_widths(task: Task) -> Tensor:

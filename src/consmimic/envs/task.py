@@ -70,6 +70,15 @@ class TrackingStyle:
     """Parts whose sign means nothing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showcase:
+    """The episodes that figures show: one start, K goals."""
+
+    joint_pos: tuple[float, ...]  # (J,)
+    commands: Tensor  # (K, C)
+    goals: Tensor  # (K, d), where the trajectory is to end
+
+
 class Command(Protocol):
     @property
     def layout(self) -> Layout: ...
@@ -109,6 +118,7 @@ class Task:
     """The same, read from a clip, (T, d)."""
     imitation_scale: float
     """η of Eq. 12."""
+    showcase: Showcase
     terminated: Callable[[Any], Tensor] | None = None
     """Failure, (N,) bool; None: episodes only ever time out."""
 

@@ -76,12 +76,12 @@ class ConstraintConfig:
     """Proportional term: Eq. 8 sees λ − damping · slack, which takes the overshoot out of the loop. 0: off."""
     slack_limit: float = 0.1
     """Slack beyond ± this counts as this: a large slack after the warm-up must not throw λ."""
-    multiplier_max: float = 8.0
-    """|λ| is kept below this: σ(±8) is 1 ∓ 3e-4."""
+    multiplier_max: float = 5.0
+    """|λ| is kept below this: σ(±5) is 0.993 or 0.007. Farther out λ only takes longer to come back."""
     value_smoothing: float = 0.1
     """Weight of the newest rollout in the moving average of v^g."""
     warmup_min_iterations: int = 50
-    warmup_max_iterations: int = 200
+    warmup_max_iterations: int = 250
     plateau_window: int = 40
     """The warm-up ends once v^g rose by less than ``plateau_tolerance`` in this many iterations."""
     plateau_tolerance: float = 0.005

@@ -37,42 +37,42 @@ class CpuPhysics:
         self.threads = threads or available_threads()
         # Persistent: each simulation keeps its MjData, and a step goes on from the stages that `stage=` computed,
         # so that derived fields of the new state cost nothing extra.
-        self._batch = Batch(model, nsim=num_envs, nthread=self.threads, persistent=True)
+        self.batch = Batch(model, nsim=num_envs, nthread=self.threads, persistent=True)
         self._varied: set[str] = set()
         self.forward()
 
     def read(self, field: str, ids: Tensor | None = None) -> Tensor:
-        array = self._batch.bind(field)
+        array = self.batch.bind(field)
         if ids is not None:
             array = array[ids.numpy()]
         return torch.from_numpy(array.astype(np.float32))
 
     def write(self, field: str, values: Tensor, ids: Tensor | None = None) -> None:
         if ids is None:
-            self._batch.bind(field)[:] = values.numpy()
+            self.batch.bind(field)[:] = values.numpy()
         else:
-            self._batch.bind(field)[ids.numpy()] = values.numpy()
+            self.batch.bind(field)[ids.numpy()] = values.numpy()
 
     def step(self, substeps: int) -> None:
-        self._batch.step(nstep=substeps, stage=mujoco.mjtStage.mjSTAGE_VEL)
+        self.batch.step(nstep=substeps, stage=mujoco.mjtStage.mjSTAGE_VEL)
 
     def forward(self, ids: Tensor | None = None) -> None:
-        self._batch.forward(None if ids is None else ids.numpy(), stage=mujoco.mjtStage.mjSTAGE_VEL)
+        self.batch.forward(None if ids is None else ids.numpy(), stage=mujoco.mjtStage.mjSTAGE_VEL)
 
     def reset(self, ids: Tensor | None = None) -> None:
-        self._batch.reset(None if ids is None else ids.numpy(), stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self.batch.reset(None if ids is None else ids.numpy(), stage=mujoco.mjtStage.mjSTAGE_NONE)
 
     def vary(self, model_field: str) -> np.ndarray:
         self._varied.add(model_field)
-        return self._batch.expand(model_field)
+        return self.batch.expand(model_field)
 
     def finish_variation(self) -> None:
-        self._batch.set_const()
+        self.batch.set_const()
         self.forward()
 
     def state_dict(self) -> dict[str, Tensor]:
-        state = {name: torch.from_numpy(self._batch.bind(name).copy()) for name in _STATE_FIELDS}
-        model = {f"model.{name}": torch.from_numpy(self._batch.expand(name).copy()) for name in sorted(self._varied)}
+        state = {name: torch.from_numpy(self.batch.bind(name).copy()) for name in _STATE_FIELDS}
+        model = {f"model.{name}": torch.from_numpy(self.batch.expand(name).copy()) for name in sorted(self._varied)}
         return state | model
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
@@ -80,7 +80,7 @@ class CpuPhysics:
             if name.startswith("model."):
                 self.vary(name.removeprefix("model."))[:] = values.numpy()
             else:
-                self._batch.bind(name)[:] = values.numpy()
+                self.batch.bind(name)[:] = values.numpy()
         if self._varied:
-            self._batch.set_const()
+            self.batch.set_const()
         self.forward()

@@ -10,11 +10,12 @@ from torch import Generator, Tensor
 
 from consmimic.envs import rewards
 from consmimic.envs.commands import PoseCommand, uniform
-from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Task, TrackingStyle
+from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Showcase, Task, TrackingStyle
 from consmimic.learner.ppo import ExplorationConfig
 from consmimic.motions.clip import Clip
 from consmimic.motions.reach import SinusoidalReach, generate_reach
 from consmimic.robots.panda import PANDA
+from consmimic.rotations import from_pitch
 from consmimic.sim.physics import Physics
 from consmimic.tasks.presets import Preset
 
@@ -108,6 +109,19 @@ def demonstration() -> Clip:
     )
 
 
+ETA_MANIPULATION = 20.0  # "η = 20 for manipulation", below Eq. 12
+
+
+def _showcase() -> Showcase:
+    """From the default pose to the middle of the box and to its eight corners, pointing down as the clip does."""
+    corners = torch.cartesian_prod(*(torch.tensor(side) for side in (COMMAND.x, COMMAND.y, COMMAND.z)))
+    goals = torch.cat([torch.tensor([COMMAND.centre]), corners])
+    pointing_down = from_pitch(torch.full((len(goals),), math.pi))
+    return Showcase(
+        joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, pointing_down], dim=1), goals=goals
+    )
+
+
 FRANKA_REACH = Task(
     name="Franka-Reach",
     summary="Panda: bring the hand to a pose; the demonstration sways there on a sinusoid",
@@ -126,7 +140,8 @@ FRANKA_REACH = Task(
     tracking=lambda s: rewards.position_closeness(s.hand_pos, s.target_pos),
     trajectory=lambda s: s.hand_pos,
     clip_trajectory=lambda clip: torch.from_numpy(clip.body_pos_w[:, clip.body(_HAND)]),
-    imitation_scale=20.0,
+    imitation_scale=ETA_MANIPULATION,
+    showcase=_showcase(),
 )
 
 PRESETS = {

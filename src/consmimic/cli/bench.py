@@ -1,0 +1,141 @@
+"""``consmimic bench``: what this machine does, measured now."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rsl_rl.runners import OnPolicyRunner
+
+from consmimic.envs import TaskEnv
+from consmimic.errors import UserError
+from consmimic.runs.provenance import machine
+from consmimic.sim import CpuPhysics, available_threads
+from consmimic.tasks import Method, Preset, runner_config, task_entry
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Speed of the environment against bare physics, and of ConsMimic's training against plain rsl_rl PPO.
+
+    Both of a pair run in turns, several times; the medians are compared, so that a busy machine hurts both alike.
+    """
+
+    task: Annotated[str, tyro.conf.Positional] = "Franka-Reach"
+    """Name of a task; `consmimic list` shows them."""
+    preset: str = "laptop"
+    """Networks and number of robots are the preset's."""
+    num_envs: int | None = None
+    """Robots simulated at once. Default: the preset's."""
+    threads: int | None = None
+    """Threads of the physics. Default: the cores that this process may use."""
+    rounds: int = 7
+    """Measurements of each."""
+
+    def run(self) -> int:
+        entry = task_entry(self.task)
+        preset = entry.preset(self.preset)
+        if self.rounds < 1:
+            raise UserError(f"rounds is {self.rounds}; at least 1 is needed")
+        if self.num_envs is not None:
+            preset = preset.with_changes({"num_envs": self.num_envs})
+        torch.set_num_threads(preset.torch_threads)
+        threads = self.threads or available_threads()
+        print(f"{self.task}, preset {self.preset}, {preset.num_envs} robots, {threads} threads; {machine()}")
+
+        table = Table(box=None, pad_edge=False)
+        for column in ("measured", "steps/s", "against", "steps/s", "ratio", "aim"):
+            table.add_column(column, justify="right" if column in ("steps/s", "ratio") else "left")
+        env_speed, bare_speed = _in_turns(self.rounds, *_environment(self.task, preset, threads))
+        table.add_row(
+            "environment", f"{env_speed:,.0f}", "bare Batch.step", f"{bare_speed:,.0f}", f"{env_speed / bare_speed:.2f}", ">= 0.85"
+        )
+        ours, plain = _in_turns(self.rounds, *_training(self.task, preset, entry.default_alpha, threads))
+        table.add_row(
+            "ConsMimic training", f"{ours:,.0f}", "plain rsl_rl PPO", f"{plain:,.0f}", f"{ours / plain:.2f}", ">= 0.80"
+        )
+        Console().print(table)
+        return 0
+
+
+def _environment(task: str, preset: Preset, threads: int) -> tuple[Callable[[], float], Callable[[], float]]:
+    """Steps/s of the environment, and of its physics alone with the same controls."""
+    steps = 100
+    env = TaskEnv(task_entry(task).task, preset.num_envs, threads=threads)
+    env.episode_length_buf = torch.randint(0, env.max_episode_length, (env.num_envs,))
+    generator = torch.Generator().manual_seed(0)
+    actions = 0.3 * torch.randn(steps, env.num_envs, env.num_actions, generator=generator)
+    model = env.task.robot.model(visuals=False)
+    model.opt.timestep = env.task.timestep
+    physics = CpuPhysics(model, env.num_envs, threads)
+    physics.write("qpos", env.physics.read("qpos"))
+    batch = physics.batch
+    ctrl = batch.bind("ctrl")
+    default = torch.tensor(env.task.robot.default_joint_pos)
+    targets = (default + env.task.robot.action_scale * actions).double().numpy()
+
+    def run_env() -> float:
+        return _rate(env.num_envs * steps, lambda: [env.step(action) for action in actions])
+
+    def run_bare() -> float:
+        def bare() -> None:
+            for target in targets:
+                ctrl[:] = target
+                batch.step(nstep=env.task.decimation)
+
+        return _rate(env.num_envs * steps, bare)
+
+    return run_env, run_bare
+
+
+def _training(
+    task: str, preset: Preset, alpha: float, threads: int
+) -> tuple[Callable[[], float], Callable[[], float]]:
+    """Steps/s of ConsMimic past its warm-up, and of plain PPO with the same nets."""
+    iterations = 4
+    short = preset.with_changes(
+        {"constraint.warmup_min_iterations": 1, "constraint.warmup_max_iterations": 1, "constraint.plateau_window": 1}
+    )
+    ours = runner_config(short, Method(alpha=alpha))
+    plain = runner_config(preset, Method(name="task-only"))
+    for key in ("fixed_weight_cfg", "exploration_cfg"):
+        plain["algorithm"].pop(key)
+    plain["algorithm"]["class_name"] = "PPO"
+
+    def trainer(config: dict) -> Callable[[], float]:
+        env = TaskEnv(task_entry(task).task, preset.num_envs, threads=threads)
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner = OnPolicyRunner(env, config, None, "cpu")
+            runner.learn(2, init_at_random_ep_len=True)
+
+        def run() -> float:
+            with contextlib.redirect_stdout(io.StringIO()):
+                return _rate(
+                    preset.num_envs * preset.num_steps_per_env * iterations, lambda: runner.learn(iterations)
+                )
+
+        return run
+
+    return trainer(ours), trainer(plain)
+
+
+def _rate(steps: int, work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return steps / (time.perf_counter() - started)
+
+
+def _in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float]) -> tuple[float, float]:
+    """Medians of both, measured in turns after one round to warm up."""
+    first(), second()
+    pairs = [(first(), second()) for _ in range(rounds)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)

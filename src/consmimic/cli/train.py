@@ -1,0 +1,150 @@
+"""``consmimic train``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+import yaml
+
+from consmimic.cli.progress import shown
+from consmimic.errors import UserError
+from consmimic.motions import Clip
+from consmimic.runs import RunFolder, RunParams, TrainingStopped, train
+from consmimic.runs.provenance import commit, machine
+from consmimic.tasks import Method, Preset, task_entry
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a policy. The run's folder is printed at the end; every run can be resumed.
+
+    Examples:
+
+      consmimic train Franka-Reach --alpha 0.8 --seed 1
+
+      consmimic train Franka-Reach --method fixed --style-weight 0.2
+
+      consmimic train Franka-Reach --set entropy_coef=0.01 constraint.multiplier_lr=0.5
+
+      consmimic train --resume logs/rsl_rl/franka-reach/2026-01-31_12-00-00_consmimic-a0.8-s1 --iterations 200
+    """
+
+    task: Annotated[str | None, tyro.conf.Positional] = None
+    """Name of a task; `consmimic list` shows them. Not needed with --resume."""
+    method: Literal["consmimic", "task-only", "fixed"] = "consmimic"
+    """consmimic keeps the task by a constraint; task-only ignores the clip; fixed is the common weighted sum."""
+    alpha: float | None = None
+    """consmimic: share of the task-only optimum to keep, 0 to 1. Default: the paper's for the task."""
+    style_weight: float | None = None
+    """fixed: share of the style in the reward, 0 to 1 (the paper's baselines: 0.2 and 0.5)."""
+    mix: Literal["rewards", "advantages"] = "rewards"
+    """fixed: one critic on the weighted sum of rewards, or two critics and a weighted sum of advantages."""
+    seed: int = 0
+    """Seed of everything random. The same seed gives the same bits at any number of threads."""
+    preset: str = "laptop"
+    """laptop: minutes on a CPU. paper: the paper's tables to the letter."""
+    iterations: int | None = None
+    """Learning iterations; with --resume additional ones. Default: the preset's."""
+    num_envs: int | None = None
+    """Robots simulated at once. Default: the preset's."""
+    threads: int | None = None
+    """Threads of the physics. Default: the cores that this process may use."""
+    clip: Path | None = None
+    """Your demonstration (npz). Default: the one that comes with the task."""
+    resume: Path | None = None
+    """Go on with this run folder, from its newest checkpoint."""
+    config: Path | None = None
+    """A YAML file of preset keys to change; `--set` goes on top."""
+    set: tuple[str, ...] = ()
+    """Preset keys to change, KEY=VALUE; a wrong key lists the valid ones."""
+    name: str | None = None
+    """Last part of the run folder's name. Default: method and seed."""
+    progress: Literal["bar", "json", "none"] = "bar"
+    """json: one line per iteration on the standard output, for other programs."""
+
+    def run(self) -> int:
+        if self.threads is not None and self.threads < 1:
+            raise UserError(f"threads is {self.threads}; at least 1 is needed")
+        if self.iterations is not None and self.iterations < 1:
+            raise UserError(f"iterations is {self.iterations}; at least 1 is needed")
+        if self.resume is not None:
+            folder = self._resumed()
+            additional = self.iterations
+        else:
+            params = self.params()
+            folder = RunFolder.create(params.task, self.name or f"{params.method.label}-s{params.seed}")
+            folder.write_params(params)
+            additional = None
+        try:
+            with shown(self.progress) as show:
+                train(folder, iterations=additional, threads=self.threads, on_progress=show)
+        except TrainingStopped:
+            print(f"stopped and saved. Go on with: consmimic train --resume {folder.path}", file=sys.stderr)
+            return 130
+        if self.progress != "json":
+            print(folder.path)
+        return 0
+
+    def params(self) -> RunParams:
+        """What is to be trained; everything is checked here, before anything is written."""
+        if self.task is None:
+            raise UserError("name a task to train, or --resume a run; `consmimic list` shows the tasks")
+        entry = task_entry(self.task)
+        alpha = self.alpha
+        if self.method == "consmimic" and alpha is None:
+            alpha = entry.default_alpha
+        method = Method(name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix)
+        preset = self._preset(entry.preset(self.preset))
+        if self.clip is not None:
+            Clip.load(self.clip).with_joints(entry.task.robot.joint_names)
+        return RunParams(
+            task=self.task,
+            method=method,
+            seed=self.seed,
+            preset_name=self.preset,
+            preset=preset,
+            clip=None if self.clip is None else str(self.clip.resolve()),
+            command=shlex.join(["consmimic", *sys.argv[1:]]),
+            commit=commit(),
+            machine=machine(),
+        )
+
+    def _preset(self, preset: Preset) -> Preset:
+        changes: dict[str, Any] = {}
+        if self.config is not None:
+            changes |= _read_yaml(self.config)
+        for item in self.set:
+            key, equals, value = item.partition("=")
+            if not equals:
+                raise UserError(f"--set {item}: write KEY=VALUE")
+            changes[key] = yaml.safe_load(value)
+        preset = preset.with_changes(changes)
+        if self.iterations is not None:
+            preset = preset.with_changes({"max_iterations": self.iterations})
+        if self.num_envs is not None:
+            preset = preset.with_changes({"num_envs": self.num_envs})
+        return replace(preset)
+
+    def _resumed(self) -> RunFolder:
+        assert self.resume is not None
+        folder = RunFolder.open(self.resume)
+        if self.task is not None and self.task != folder.params().task:
+            raise UserError(f"{self.resume} is a run of {folder.params().task}, not of {self.task}")
+        if not folder.checkpoints():
+            raise UserError(f"{self.resume} has no checkpoint (model_*.pt) to go on from")
+        return folder
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"config {path} cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"config {path} must be a mapping of preset keys to values")
+    return values
