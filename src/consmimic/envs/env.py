@@ -55,7 +55,8 @@ class TaskEnv(VecEnv):
         joints = [model.joint(name).id for name in task.robot.joint_names]
         self._joint_limits = torch.from_numpy(model.jnt_range[joints].astype(np.float32))
         self._weights = torch.tensor([term.weight * self.step_dt for term in task.rewards])
-        self._noise = _noise_widths(task)
+        self._noise = _noisy_columns(task)
+        self._features = task.features
         self._reference = _reference(task, self.clip)
 
         self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
@@ -70,7 +71,7 @@ class TaskEnv(VecEnv):
         """The state record that the last step's rewards were computed from, before any reset."""
         self.last_terms = self._episode_terms.clone()
         """The last step's weighted reward terms, (N, terms)."""
-        self._observations = self._observe(self.last_state)
+        self._observations = self._grouped(self._observe(self.last_state))
 
     def state(self, ids: Tensor | None = None) -> Any:
         """The task's state record, of all robots or some."""
@@ -106,16 +107,15 @@ class TaskEnv(VecEnv):
             "style_reward": self._style_reward(observations["style"]),
             "log": {},
         }
-        if ended := dones.nonzero().squeeze(1).tolist():
-            ids = torch.tensor(ended)
-            extras["final_obs"] = observations
+        ids = dones.nonzero().squeeze(1)
+        if len(ids):
+            extras["final_obs"] = self._grouped(observations)
             extras["log"] = self._episode_log(ids, time_outs)
             self._reset(ids)
             fresh = self._observe(self.state(ids), ids)
-            observations = observations.clone()
-            observations[ids] = fresh
-        self._observations = observations
-        return observations, terms.sum(dim=1), dones, extras
+            observations = {name: _with_rows(group, ids, fresh[name]) for name, group in observations.items()}
+        self._observations = self._grouped(observations)
+        return self._observations, terms.sum(dim=1), dones, extras
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on."""
@@ -163,22 +163,25 @@ class TaskEnv(VecEnv):
         self.episode_length_buf[ids] = 0
         self._episode_terms[ids] = 0.0
 
-    def _observe(self, state: Any, ids: Tensor | None = None) -> TensorDict:
+    def _observe(self, state: Any, ids: Tensor | None = None) -> dict[str, Tensor]:
         truth = torch.cat([entry.read(state) for entry in self.task.observations], dim=1)
-        noise = torch.rand(truth.shape, generator=self._generator).mul_(2.0).sub_(1.0)
+        seen = truth.clone()
+        for columns, width in self._noise:
+            noise = torch.rand((len(truth), columns.stop - columns.start), generator=self._generator)
+            seen[:, columns] += noise.sub_(0.5).mul_(2.0 * width)
         steps = self.episode_length_buf if ids is None else self.episode_length_buf[ids]
-        return TensorDict(
-            {
-                "policy": truth + self._noise * noise,
-                "critic": truth,
-                "style": torch.cat([part.from_state(state) for part in self.task.demonstrated], dim=1),
-                "phase": (steps / self.max_episode_length).unsqueeze(1),
-            },
-            batch_size=[len(truth)],
-        )
+        return {
+            "policy": seen,
+            "critic": truth,
+            "style": torch.cat([part.from_state(state) for part in self.task.demonstrated], dim=1),
+            "phase": (steps / self.max_episode_length).unsqueeze(1),
+        }
+
+    def _grouped(self, groups: dict[str, Tensor]) -> TensorDict:
+        return TensorDict(groups, batch_size=[self.num_envs])
 
     def _style_reward(self, features: Tensor) -> Tensor:
-        style, layout = self.task.style, self.task.features
+        style, layout = self.task.style, self._features
         frame = self._reference[self.episode_length_buf.clamp(max=len(self._reference) - 1)]
         achieved, wanted = layout.split(features), layout.split(frame)
         for name in style.quaternions:
@@ -198,8 +201,18 @@ def _with_rows(tensor: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
     return changed
 
 
-def _noise_widths(task: Task) -> Tensor:
-    return torch.cat([torch.full((entry.width,), entry.noise) for entry in task.observations])
+def _noisy_columns(task: Task) -> list[tuple[slice, float]]:
+    """Which columns of the policy's observation are noisy, neighbours of the same width together."""
+    noisy: list[tuple[slice, float]] = []
+    slices = task.layout.slices
+    for entry in task.observations:
+        where = slices[entry.name]
+        if entry.noise == 0.0:
+            continue
+        if noisy and noisy[-1][1] == entry.noise and noisy[-1][0].stop == where.start:
+            where = slice(noisy.pop()[0].start, where.stop)
+        noisy.append((where, entry.noise))
+    return noisy
 
 
 def _reference(task: Task, clip: Clip) -> Tensor:

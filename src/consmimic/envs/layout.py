@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch import Tensor
 
@@ -20,7 +21,7 @@ class Layout:
     def width(self) -> int:
         return sum(self.parts.values())
 
-    @property
+    @cached_property
     def slices(self) -> dict[str, slice]:
         slices, start = {}, 0
         for name, width in self.parts.items():

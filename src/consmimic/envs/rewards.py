@@ -10,7 +10,7 @@ from consmimic.rotations import angle_between
 
 def position_error(position: Tensor, target: Tensor) -> Tensor:
     """‖x − x*‖₂"""  # (N, 3), (N, 3) → (N,)
-    return (position - target).norm(dim=-1)
+    return torch.linalg.vector_norm(position - target, dim=-1)
 
 
 def position_closeness(position: Tensor, target: Tensor) -> Tensor:

@@ -51,6 +51,13 @@ def above(interval: Interval, bound: float) -> bool | None:
     return False if interval.high < bound else None  # NaN bounds end here: None
 
 
+def positive(interval: Interval) -> bool | None:
+    """Whether the truth is > 0."""
+    if interval.low > 0:
+        return True
+    return False if interval.high <= 0 else None
+
+
 def within(interval: Interval, low: float, high: float) -> bool | None:
     """Whether the truth lies in [low, high]."""
     if interval.low >= low and interval.high <= high:
@@ -98,8 +105,7 @@ def imitates_better(rows: Sequence[Row], others: Sequence[Row]) -> Verdict | Non
     if not (ours and theirs):
         return None
     difference = welch_difference(ours, theirs)
-    holds = above(difference, 0.0)
-    return Verdict(difference, None if difference.low == difference.high == 0.0 else holds)
+    return Verdict(difference, positive(difference))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,9 +150,9 @@ class Tail:
     @property
     def state(self) -> str:
         if self.high >= INSIDE[1]:
-            return "at 1"
+            return "reached 1"
         if self.low <= INSIDE[0]:
-            return "at 0"
+            return "reached 0"
         return "settled" if abs(self.drift) <= DRIFT else "drifting"
 
 

@@ -22,7 +22,9 @@ from consmimic.tasks.presets import Preset
 COMMAND = PoseCommand(x=(0.35, 0.45), y=(-0.05, 0.05), z=(0.20, 0.30), pitch=(-math.pi, math.pi))
 
 _DEFAULT = torch.tensor(PANDA.default_joint_pos)
+_COMMAND_LAYOUT = COMMAND.layout
 _HAND = "hand"
+_HAND_ID = PANDA.model(visuals=False).body(_HAND).id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +42,8 @@ class ReachState:
 
 
 def sense(physics: Physics, inputs: Inputs, ids: Tensor | None = None) -> ReachState:
-    hand = physics.model.body(_HAND).id
-    target = COMMAND.layout.split(inputs.command)
+    hand = _HAND_ID
+    target = _COMMAND_LAYOUT.split(inputs.command)
     return ReachState(
         joint_pos=physics.read("qpos", ids),
         joint_vel=physics.read("qvel", ids),
