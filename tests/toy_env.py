@@ -14,8 +14,8 @@ from torch import Tensor
 class ForeignEnv(VecEnv):
     """Points in the plane that the task wants at the origin and the style on the unit circle.
 
-    The least that the learner needs: one observation group, ``time_outs`` and ``style_reward``. No ``final_obs``, no
-    ``log``, no ``step_dt``; a state to save only if it is ``resumable``.
+    The least that the learner needs: one observation group, ``time_outs`` and ``style_reward``. No ``log``,
+    ``final_obs`` or ``step_dt``, and a state to save only if it is ``resumable``.
     """
 
     LIMIT = 2.0
@@ -28,7 +28,7 @@ class ForeignEnv(VecEnv):
         self.device = "cpu"
         self.cfg: dict[str, Any] = {}
         self._generator = torch.Generator().manual_seed(seed)
-        self._points = self._fresh_points(num_envs)
+        self._points = self._fresh_points()
         self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
         if resumable:
             self.state_dict, self.load_state_dict = self._save, self._load
@@ -42,15 +42,14 @@ class ForeignEnv(VecEnv):
         distance = self._points.norm(dim=1)
         failed = distance > self.LIMIT
         time_outs = (self.episode_length_buf >= self.max_episode_length) & ~failed
-        extras = {"time_outs": time_outs, "style_reward": torch.exp(-4.0 * (distance - 1.0).square())}
         dones = failed | time_outs
-        fresh = self._fresh_points(self.num_envs)
-        self._points = torch.where(dones.unsqueeze(1), fresh, self._points)
+        self._points = torch.where(dones.unsqueeze(1), self._fresh_points(), self._points)
         self.episode_length_buf = torch.where(dones, 0, self.episode_length_buf)
+        extras = {"time_outs": time_outs, "style_reward": torch.exp(-4.0 * (distance - 1.0).square())}
         return self.get_observations(), 1.0 - distance, dones, extras
 
-    def _fresh_points(self, count: int) -> Tensor:
-        return 2.0 * torch.rand(count, 2, generator=self._generator) - 1.0
+    def _fresh_points(self) -> Tensor:
+        return 2.0 * torch.rand(self.num_envs, 2, generator=self._generator) - 1.0
 
     def _save(self) -> dict[str, Any]:
         return {
@@ -66,26 +65,40 @@ class ForeignEnv(VecEnv):
 
 
 class ToyTradeOff(VecEnv):
-    r"""A constrained problem whose optimum is known on paper.
+    """A constrained problem whose optimum is known on paper.
 
-    Every step shows one of four contexts c, and the action a in the plane is paid at once:
+    Every step shows one of four contexts c, and the action a, a point in the plane, is paid at once:
 
-        task   r^g = 1 − |a − a_g(c)|²,   style   r^s = 1 − |a − a_s(c)|²,   |a_s(c) − a_g(c)| = D = 1 in every context.
+        task   r^g = 1 − |a − a_g(c)|²,      style   r^s = 1 − |a − a_s(c)|²,
 
-    A Gaussian policy with mean μ(c) and standard deviation f in both directions earns, on average,
+    with |a_s(c) − a_g(c)| = D in every context. A Gaussian policy with its mean at the distance d from a_g
+    and with the standard deviation f in both directions earns, on average,
 
-        E r^g = 1 − d² − 2f²,   d = |μ − a_g|,   and so at best v* ∝ 1 − 2f²  (at d = 0).
+        E r^g = 1 − d² − 2f²,   so at best v* ∝ 1 − 2f², at d = 0.
 
-    Both rewards are concave and alike in every context, so the best style under E r^g >= α (1 − 2f²) lies in each
-    context on the segment from a_g to a_s, at the distance the constraint just allows:
+    **The optimum.** Both rewards are concave and alike in all contexts, so the best style under
+    E r^g >= α (1 − 2f²) is in each of them on the way from a_g to a_s, as far as the constraint allows:
 
-        d² = (1 − α)(1 − 2f²)    as long as d <= D.
+        d² = (1 − α)(1 − 2f²),   as long as d <= D.
 
-    The discount does not enter: the value is in proportion to the mean reward. The noise does, but only through v*,
-    as long as f is the same when v* is measured and at the end; a floor under f sees to that, because noise only costs.
+    The discount does not enter, since the value is in proportion to the mean reward. The noise does, but
+    through v* alone if f is the same when v* is measured and at the end: a floor under f, as noise only
+    costs.
+
+    **The multiplier there.** With the noise ε = a − μ the task's advantage is −2d·ε − (|ε|² − 2f²), the
+    style's is the same with D − d, and their standard deviations are
+
+        s_g = 2f √(d² + f²),   s_s = 2f √((D − d)² + f²).
+
+    Eq. 8 divides by them, so the policy is at rest where (σ/s_g) d = ((1 − σ)/s_s)(D − d), that is at
+
+        σ/(1 − σ) = √(1 + f²/d²) / √(1 + f²/(D − d)²).
+
+    For f ≪ d this is σ = 1/2 wherever d is: the weights of Eq. 8 set which way the policy moves along the
+    trade-off, not where it stops. That is up to the loop on λ alone: a hard test of that loop.
     """
 
-    DISTANCE = 1.0
+    DISTANCE = 0.8  # D
     CONTEXTS = 4
 
     def __init__(self, num_envs: int = 128, seed: int = 0) -> None:
@@ -96,9 +109,9 @@ class ToyTradeOff(VecEnv):
         self.cfg: dict[str, Any] = {}
         self._generator = torch.Generator().manual_seed(seed)
         angles = 2.0 * math.pi * torch.arange(self.CONTEXTS) / self.CONTEXTS
-        outwards = torch.stack([angles.cos(), angles.sin()], dim=1)  # (contexts, 2)
-        self.task_optimum = 0.3 * outwards
-        self.style_optimum = self.task_optimum + self.DISTANCE * outwards.roll(1, dims=0)
+        directions = torch.stack([angles.cos(), angles.sin()], dim=1)  # (contexts, 2)
+        self.task_optimum = 0.3 * directions
+        self.style_optimum = self.task_optimum + self.DISTANCE * directions.roll(1, dims=0)
         self._context = self._draw()
         self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
 
@@ -106,6 +119,13 @@ class ToyTradeOff(VecEnv):
     def optimal_distance(cls, alpha: float, noise_std: float) -> float:
         """d of the constrained optimum."""
         return min(cls.DISTANCE, math.sqrt((1.0 - alpha) * (1.0 - 2.0 * noise_std**2)))
+
+    @classmethod
+    def balancing_weight(cls, distance: float, noise_std: float) -> float:
+        """The σ at which Eq. 8 leaves the policy at rest at d."""
+        task = math.sqrt(1.0 + (noise_std / distance) ** 2)
+        style = math.sqrt(1.0 + (noise_std / (cls.DISTANCE - distance)) ** 2)
+        return task / (task + style)
 
     def rewards(self, actions: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Task and style."""

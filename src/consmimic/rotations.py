@@ -12,8 +12,16 @@ def angle_between(a: Tensor, b: Tensor) -> Tensor:
     return 2.0 * torch.acos(cosine_of_half)
 
 
-def from_pitch(pitch: Tensor) -> Tensor:
-    """Rotation about the y axis."""  # (…,) → (…, 4)
-    half = 0.5 * pitch
-    zero = torch.zeros_like(half)
-    return torch.stack([half.cos(), zero, half.sin(), zero], dim=-1)
+def from_euler(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
+    """Turn about x by roll, then about the fixed y by pitch, then about the fixed z by yaw."""  # 3 × (…,) → (…, 4)
+    cr, cp, cy = (0.5 * roll).cos(), (0.5 * pitch).cos(), (0.5 * yaw).cos()
+    sr, sp, sy = (0.5 * roll).sin(), (0.5 * pitch).sin(), (0.5 * yaw).sin()
+    return torch.stack(
+        [
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        ],
+        dim=-1,
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
 from consmimic.envs.layout import Layout
-from consmimic.rotations import from_pitch
+from consmimic.rotations import from_euler
 
 
 def uniform(low: float, high: float, shape: tuple[int, ...], generator: Generator) -> Tensor:
@@ -18,12 +17,14 @@ def uniform(low: float, high: float, shape: tuple[int, ...], generator: Generato
 
 @dataclass(frozen=True, kw_only=True)
 class PoseCommand:
-    """A target pose: position in a box, pitch on the circle, roll and yaw zero, all in the base frame."""
+    """A target pose, each coordinate uniform in its range: position in m, Euler angles about fixed axes in rad."""
 
     x: tuple[float, float]
     y: tuple[float, float]
     z: tuple[float, float]
-    pitch: tuple[float, float] = (-math.pi, math.pi)
+    roll: tuple[float, float]
+    pitch: tuple[float, float]
+    yaw: tuple[float, float]
 
     @property
     def layout(self) -> Layout:
@@ -32,9 +33,10 @@ class PoseCommand:
     @property
     def centre(self) -> tuple[float, float, float]:
         """The middle of the box."""
-        return tuple(0.5 * (low + high) for low, high in (self.x, self.y, self.z))  # type: ignore[return-value]
+        x, y, z = (0.5 * (low + high) for low, high in (self.x, self.y, self.z))
+        return x, y, z
 
     def sample(self, count: int, generator: Generator) -> Tensor:  # (count, 7)
-        position = [uniform(*side, (count, 1), generator) for side in (self.x, self.y, self.z)]
-        pitch = uniform(*self.pitch, (count,), generator)
-        return torch.cat([*position, from_pitch(pitch)], dim=-1)
+        low, high = torch.tensor((self.x, self.y, self.z, self.roll, self.pitch, self.yaw)).unbind(dim=1)
+        drawn = low + (high - low) * torch.rand((count, 6), generator=generator)
+        return torch.cat([drawn[:, :3], from_euler(*drawn[:, 3:].unbind(dim=1))], dim=1)

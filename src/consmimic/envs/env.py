@@ -78,7 +78,7 @@ class TaskEnv(VecEnv):
         return self.task.sense(self.physics, self._inputs if ids is None else self._inputs.at(ids), ids)
 
     def get_observations(self) -> TensorDict:
-        return self._observations
+        return self._observations.clone()
 
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
         actions = actions.to(torch.float32)
@@ -115,7 +115,7 @@ class TaskEnv(VecEnv):
             fresh = self._observe(self.state(ids), ids)
             observations = {name: _with_rows(group, ids, fresh[name]) for name, group in observations.items()}
         self._observations = self._grouped(observations)
-        return self._observations, terms.sum(dim=1), dones, extras
+        return self.get_observations(), terms.sum(dim=1), dones, extras
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on."""

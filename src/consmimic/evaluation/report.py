@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a set of results: what the seeds show, tables, figures, and where it came from.
+"""One self-contained HTML page about a set of results: what the seeds show, tables, figures and provenance.
 
 Every sentence and number is made from the rows; nothing is claimed that the intervals do not show.
 """
@@ -10,6 +10,7 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 from consmimic.errors import UserError
 from consmimic.evaluation import figures
 from consmimic.evaluation.results import Results, Row
-from consmimic.evaluation.statistics import Interval, welch_difference
+from consmimic.evaluation.statistics import Interval
 from consmimic.evaluation.verdicts import (
     INSIDE,
     MARGIN,
@@ -29,10 +30,10 @@ from consmimic.evaluation.verdicts import (
     Verdict,
     by_method,
     check_all,
-    imitates_better,
     known,
     share_kept,
     share_kept_bootstrap,
+    task_only,
     word,
 )
 
@@ -45,13 +46,14 @@ def write_report(results: Results, path: Path, title: str, notes: Sequence[str] 
     parts = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="about">{_about(results)}</p>',
-        *(f"<p>{sentence}</p>" for sentence in [" ".join(summary(results))] if sentence),
+        f"<p>{_html(' '.join(summary(results)))}</p>",
+        *(f'<p class="caution">{_html(caution)}</p>' for caution in cautions(results)),
         *(f"<p>{escape(note)}</p>" for note in notes),
         _verdicts(results),
         _methods(results.rows),
-        *_figures(results),
+        *map(_illustrated, illustrations(results)),
         _terms(results.rows),
-        _provenance(results.rows),
+        _provenance([row for group in by_method(results.rows).values() for row in group]),
     ]
     page = PAGE.format(title=escape(title), style=CSS, body="\n".join(part for part in parts if part))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,64 +67,93 @@ def _check(results: Results) -> None:
         raise UserError("there are no results to report on")
     settings = sorted({f"{row.task} ({row.preset})" for row in results.rows})
     if len(settings) > 1:
-        raise UserError(f"a report is about one task and one preset; these results hold {', '.join(settings)}")
-    for label, rows in by_method(results.rows).items():
-        seeds = [row.seed for row in rows]
-        if twice := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
-            raise UserError(f"{label} has more than one run of seed {twice[0]}; the same seed is not a second run")
+        raise UserError(
+            f"a report is about one task and one preset; these results hold {', '.join(settings)}"
+        )
 
 
 # ---------------------------------------------------------------- in words
 
 
 def summary(results: Results) -> list[str]:
-    """Sentences on each α and each fixed weight, made from the numbers."""
-    groups = by_method(results.rows)
-    baseline = _baseline(groups.values())
-    sentences = [_alpha_sentence(checks, baseline) for checks in check_all(results)]
-    for label, rows in groups.items():
+    """Sentences on each α and each fixed weight, in plain text, made from the numbers."""
+    groups, baseline = by_method(results.rows), task_only(results.rows)
+    counts = [len(rows) for rows in groups.values()]
+    sentences = []
+    if max(counts) > 1:
+        seeds = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+        sentences.append(f"Brackets are 95 % intervals over {seeds} training seeds.")
+    sentences += [_alpha_sentence(checks, baseline) for checks in check_all(results)]
+    for rows in groups.values():
         if rows[0].method == "fixed" and baseline:
-            imitation = _mean_of(rows, "imitation")
-            scored = f" and scored {imitation} in imitation" if imitation else ""
-            sentences.append(f"{label_text(label)} kept {_of(share_kept(rows, baseline), len(rows))}{scored}.")
-    if not baseline:
-        sentences.append("Without task-only runs, what share of the task was kept is unknown.")
+            sentences.append(
+                f"A {name_text(rows[0])} kept {_text(share_kept(rows, baseline))}{_and_scored(rows)}."
+            )
+    if not any(rows[0].method != "task-only" for rows in groups.values()):
+        sentences.append(
+            f"Task-only reached a task value of {_mean_of(baseline, 'value', 1)}{_and_scored(baseline)}."
+        )
     return sentences
 
 
 def _alpha_sentence(checks: Checks, baseline: Sequence[Row]) -> str:
-    name, imitation = label_text(checks.label), _mean_of(checks.rows, "imitation")
+    name = name_text(checks.rows[0])
     if checks.kept is None:
-        return f"{name} reached a task value of {_mean_of(checks.rows, 'value', 1)}" + (
-            f" and scored {imitation} in imitation." if imitation else "."
+        return (
+            f"{name} reached a task value of {_mean_of(checks.rows, 'value', 1)}{_and_scored(checks.rows)}."
         )
-    sentence = f"{name} kept {_of(checks.kept.interval, len(checks.rows))} of the task-only value"
+    sentence = f"{name} kept {_text(checks.kept.interval)} of the task-only value"
     verdict = checks.over_task_only
     if verdict is None:
-        return sentence + "."
-    before = _mean_of(baseline, "imitation")
-    change = f"{_signed(verdict.interval.mean)}{_bounds(verdict.interval, ', 95 % interval ', _signed)}"
+        return f"{sentence}{_and_scored(checks.rows)}."
+    before, after = _mean_of(baseline, "imitation"), _mean_of(checks.rows, "imitation")
+    change = _text(verdict.interval, _signed)
     if verdict.holds is None:
-        known_or_not = "is one of single runs" if math.isnan(verdict.interval.low) else "could be chance"
-        return f"{sentence}; its imitation score was {imitation}, against {before} of task-only, a difference that {known_or_not} ({change})."
+        single = math.isnan(verdict.interval.low)
+        doubt = "" if single else f": the seeds do not tell the two apart ({change})"
+        return f"{sentence} and scored {after} in imitation, against {before} of task-only{doubt}."
     verb = "raised" if verdict.interval.mean > 0 else "lowered"
-    return f"{sentence} and {verb} the imitation score from {before} to {imitation} ({change})."
+    return f"{sentence} and {verb} the imitation score from {before} to {after} ({change})."
 
 
-def _of(interval: Interval, seeds: int) -> str:
-    count = f"{seeds} seed{'s' if seeds != 1 else ''}"
-    bounds = _bounds(interval, "95 % interval ")
-    return f"{_number(interval.mean)} ({bounds + ', ' if bounds else ''}{count}{'' if bounds else ': no interval'})"
+def _and_scored(rows: Sequence[Row]) -> str:
+    imitation = _mean_of(rows, "imitation")
+    return f" and scored {imitation} in imitation" if imitation else ""
+
+
+def cautions(results: Results) -> list[str]:
+    """What a reader has to know before believing any of it."""
+    groups = by_method(results.rows)
+    found = []
+    single = [name_text(rows[0]) for rows in groups.values() if len(rows) == 1]
+    if single:
+        who = "All methods" if len(single) == len(groups) else _listed(single)
+        found.append(f"{who}: a single training seed, so no interval, and another seed may end elsewhere.")
+    if not task_only(results.rows):
+        found.append("There is no task-only run here, so what share of the task was kept is not known.")
+    for rows in groups.values():
+        seeds = [row.seed for row in rows]
+        if twice := [str(seed) for seed in sorted(set(seeds)) if seeds.count(seed) > 1]:
+            found.append(
+                f"{name_text(rows[0])} has several runs of seed {_listed(twice)}, counted as if independent. "
+                "With the same settings they are copies, and the intervals are too narrow."
+            )
+    steps = [row.env_steps / 1e6 for row in results.rows]
+    if min(steps) < max(steps):
+        found.append(f"Trainings are not equally long: {min(steps):.2f} to {max(steps):.2f} million steps.")
+    return found
 
 
 def _about(results: Results) -> str:
-    row, groups = results.rows[0], by_method(results.rows)
-    counts = sorted({len(rows) for rows in groups.values()})
-    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return (
-        f"{escape(row.task)} · preset {escape(row.preset)} · {len(groups)} method{_s(len(groups))} · "
-        f"{seeds} seed{_s(counts[-1])} each · {row.episodes} episodes per policy"
+    row, methods, runs = results.rows[0], len(by_method(results.rows)), len(results.rows)
+    parts = (
+        escape(row.task),
+        f"preset {escape(row.preset)}",
+        f"{methods} method{_s(methods)}",
+        f"{runs} training run{_s(runs)}",
+        f"{row.episodes} episodes per policy",
     )
+    return " · ".join(parts)
 
 
 # ---------------------------------------------------------------- verdicts
@@ -132,40 +163,47 @@ def _verdicts(results: Results) -> str:
     all_checks = check_all(results)
     if not all_checks:
         return ""
+    low, high = INSIDE
     rows: list[tuple[str, Callable[[Checks], str]]] = [
-        ("Kept at least α of the task-only value", lambda c: _verdict(c.kept)),
-        (f"Share kept is α, within ±{MARGIN:g}", lambda c: _verdict(c.on_target)),
-        (f"Constraint binds: σ(λ) settled inside ({INSIDE[0]:g}, {INSIDE[1]:g})", lambda c: _settling(c.settling)),
-        ("Imitates better than task-only", lambda c: _verdict(c.over_task_only, signed=True)),
-        ("Imitates better than every fixed weight that keeps as much", _over_fixed),
+        ("Keeps at least α of the task-only value", lambda c: _verdict(c.kept)),
+        (f"Keeps α, give or take {MARGIN:g}", lambda c: _verdict(c.on_target)),
+        (f"σ(λ) came to rest inside ({low:g}, {high:g})", lambda c: _settling(c.settling)),
+        ("Imitates better than task-only", lambda c: _verdict(c.over_task_only, _signed)),
+        ("… than each fixed weight that keeps as much", _over_fixed),
+        ("… than the next higher α", _over_stricter),
     ]
-    head = "".join(f"<th>α = {checks.alpha:g}</th>" for checks in all_checks)
-    body = "".join(
-        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell(checks)}</td>" for checks in all_checks)}</tr>'
-        for name, cell in rows
-    )
+    head = "".join(f"<th>{name_html(checks.rows[0])}</th>" for checks in all_checks)
+    body = "".join(_table_row(name, (cell(checks) for checks in all_checks)) for name, cell in rows)
     return f"""<h2>What the seeds show</h2>
-<div class="scroll"><table class="verdicts"><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>
-<p class="caption">“Yes” and “no” are said where the whole 95 % interval lies on one side, “not shown” everywhere else.
-Shares: Fieller's interval; differences: Welch's. Intervals are over training seeds, each check on its own, without a
-correction for their number. Where the constraint binds the share comes to rest at α, so that an interval around it
-reaches below α: the second row is the one to read there. σ(λ) is judged over the last {TAIL:.0%} of the iterations.
-A fixed weight keeps “as much” unless its value is shown to be lower.</p>"""
+<div class="scroll"><table class="verdicts">
+<thead><tr><td></td>{head}</tr></thead>
+<tbody>{body}</tbody>
+</table></div>
+<p class="caption">“Yes” and “no” are said where the whole 95 % interval lies on one side, “not
+shown” everywhere else. Shares have Fieller's interval, differences of scores Welch's; both are over
+training seeds, and each check stands alone, without a correction for their number. Where the
+constraint binds, the share comes to rest at α, and an interval around it reaches below α: there the
+second row is the one to read. σ(λ) is judged over the last {100 * TAIL:.0f} % of the iterations;
+where it reached 1 there was no room for style, where it reached 0 there was task value to spare. A
+fixed weight keeps “as much” unless its value is shown to be lower.</p>"""
 
 
-def _verdict(verdict: Verdict | None, signed: bool = False) -> str:
+def _verdict(verdict: Verdict | None, show: Show | None = None) -> str:
     if verdict is None:
         return '<span class="muted">– nothing to compare with</span>'
-    return f"{_badge(verdict.holds)} {_estimate(verdict.interval, _signed if signed else _number)}"
+    return f"{_badge(verdict.holds)} {_estimate(verdict.interval, show or _precise)}"
 
 
 def _settling(settling: Settling) -> str:
     if not settling.tails:
         return '<span class="muted">– not logged</span>'
-    ends = [tail.mean for tail in settling.tails]
-    where = f"{min(ends):.2f}" + (f" to {max(ends):.2f}" if len(ends) > 1 else "")
-    states = ", ".join(f"{count} {state}" for state, count in settling.states().items())
-    return f'{_badge(settling.holds)} <span class="num">σ {where}</span><br><span class="muted">{states}</span>'
+    ends = sorted({f"{tail.mean:.2f}" for tail in settling.tails})
+    where = ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+    states, seeds = settling.states(), len(settling.tails)
+    how = ", ".join(
+        f"{count}{f' of {seeds}' if len(states) == 1 else ''} {state}" for state, count in states.items()
+    )
+    return f'{_badge(settling.holds)} <span class="whole">{where}</span><br><span class="muted">{how}</span>'
 
 
 def _over_fixed(checks: Checks) -> str:
@@ -173,7 +211,16 @@ def _over_fixed(checks: Checks) -> str:
         return '<span class="muted">– no fixed weights</span>'
     if not checks.rivals:
         return '<span class="muted">– each of them keeps less</span>'
-    return "<br>".join(f"{label_html(rival.label)}: {_verdict(rival.imitation, signed=True)}" for rival in checks.rivals)
+    return "<br>".join(
+        f'{_verdict(rival.imitation, _signed)}<br><span class="muted">{name_html(rival.others[0])}</span>'
+        for rival in checks.rivals
+    )
+
+
+def _over_stricter(checks: Checks) -> str:
+    if checks.over_stricter is None:
+        return '<span class="muted">–</span>'
+    return _verdict(checks.over_stricter.imitation, _signed)
 
 
 def _badge(holds: bool | None) -> str:
@@ -184,31 +231,40 @@ def _badge(holds: bool | None) -> str:
 # ---------------------------------------------------------------- tables
 
 
+SCORE_COLUMNS = (
+    ("tracking", "tracking", 3),
+    ("imitation", "imitation", 3),
+    ("imitation_per_frame", "distance per frame", 4),
+    ("style_reward", "style reward", 3),
+    ("symmetry", "symmetry", 3),
+    ("w_mech", "work (J)", 0),
+    ("t_air", "air time (s)", 3),
+    ("falls", "falls", 3),
+)
+"""Column of the rows, its title, digits; those that no row has are left out."""
+
+
 def _methods(rows: Sequence[Row]) -> str:
-    groups = by_method(rows)
-    baseline = _baseline(groups.values())
-    columns = ("method", "seeds", "task value", "share kept<br><small>Fieller</small>", "share kept<br><small>bootstrap</small>",
-               "tracking", "imitation", "distance per frame", "style reward")
+    baseline, measured = task_only(rows), [column for column in SCORE_COLUMNS if known(rows, column[0])]
+    columns = ("method", "seeds", "task value", "share kept, Fieller", "share kept, bootstrap")
     body = []
-    for label, group in groups.items():
-        fieller, bootstrap = _kept_cells(group, baseline)
+    for group in by_method(rows).values():
         cells = (
             str(len(group)),
             _spread(known(group, "value"), 1),
-            fieller,
-            bootstrap,
-            *(_spread(known(group, name), digits) for name, digits in
-              (("tracking", 3), ("imitation", 3), ("imitation_per_frame", 4), ("style_reward", 3))),
+            *_kept_cells(group, baseline),
+            *(_spread(known(group, name), digits) for name, _, digits in measured),
         )
-        body.append(f'<tr><th scope="row">{label_html(label)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>')
+        body.append(_table_row(name_html(group[0]), cells))
     row = rows[0]
+    window = f"{row.imitation_window_s:g} s at {row.imitation_rate_hz:g} Hz, η = {row.imitation_scale:g}"
     return f"""<h2>Methods</h2>
-<div class="scroll"><table class="numbers"><thead><tr>{"".join(f"<th>{name}</th>" for name in columns)}</tr></thead>
-<tbody>{"".join(body)}</tbody></table></div>
-<p class="caption">Mean ± standard deviation over seeds; brackets are 95 % intervals of the share of the mean task-only
-value, both groups uncertain. Task value: return of an episode without discount. Imitation: S_imit, DTW over
-{row.imitation_window_s:g} s at {row.imitation_rate_hz:g} Hz with η = {row.imitation_scale:g}; the distance per frame is lower for
-better imitation. Every policy is evaluated without noise on the same {row.episodes} episodes.</p>"""
+{_table("numbers", (*columns, *(title for _, title, _ in measured)), body)}
+<p class="caption">Mean ± standard deviation over seeds. Brackets are 95 % intervals of the share of
+the mean task-only value, in which both are uncertain; with few seeds, Fieller's is the one to
+trust. Task value: return of an episode, without discount. Imitation: S<sub>imit</sub>, from the DTW
+distance over {window}. Distance per frame: lower is better. Every policy is evaluated without noise
+on the same {row.episodes} episodes.</p>"""
 
 
 def _kept_cells(group: Sequence[Row], baseline: Sequence[Row]) -> tuple[str, str]:
@@ -216,10 +272,8 @@ def _kept_cells(group: Sequence[Row], baseline: Sequence[Row]) -> tuple[str, str
         return "–", "–"
     if group[0].method == "task-only":
         return "1", "1"
-    generator = np.random.default_rng(0)
-    return _estimate(share_kept(group, baseline), _number), _estimate(
-        share_kept_bootstrap(group, baseline, generator), _number
-    )
+    bootstrap = share_kept_bootstrap(group, baseline, np.random.default_rng(0))
+    return _estimate(share_kept(group, baseline)), _estimate(bootstrap)
 
 
 def _terms(rows: Sequence[Row]) -> str:
@@ -227,110 +281,156 @@ def _terms(rows: Sequence[Row]) -> str:
     if not names:
         return ""
     body = []
-    for label, group in by_method(rows).items():
-        cells = "".join(f"<td>{_spread([row.terms[name] for row in group if name in row.terms], 2)}</td>" for name in names)
-        body.append(f'<tr><th scope="row">{label_html(label)}</th>{cells}</tr>')
-    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in names)
+    for group in by_method(rows).values():
+        cells = (_spread([row.terms[name] for row in group if name in row.terms], 2) for name in names)
+        body.append(_table_row(name_html(group[0]), cells))
     return f"""<h2>Task reward, term by term</h2>
-<div class="scroll"><table class="numbers"><thead><tr><th>method</th>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
-<p class="caption">Weighted sum over an episode, mean ± standard deviation over seeds. The terms add up to the task value.</p>"""
+{_table("numbers", ("method", *(escape(name.replace("_", " ")) for name in names)), body)}
+<p class="caption">Weighted sum over an episode, mean ± standard deviation over seeds. The terms add
+up to the task value.</p>"""
 
 
 def _provenance(rows: Sequence[Row]) -> str:
-    body = "".join(
-        f"<tr><td>{label_html(row.label)}</td><td>{row.seed}</td><td>{row.env_steps / 1e6:.2f}</td><td>{row.wall_s:.0f}</td>"
-        f"<td>{'–' if row.warmup_end is None else row.warmup_end}</td>"
-        f"<td>{escape(row.commit or '–')}</td><td>{escape(row.machine or '–')}</td><td><code>{escape(row.command or '–')}</code></td></tr>"
-        for group in by_method(rows).values()
-        for row in group
-    )
-    columns = ("method", "seed", "steps (10⁶)", "time (s)", "warm-up ended", "commit", "machine", "command")
+    cells: dict[str, list[str]] = {
+        "seed": [f"{row.seed}" for row in rows],
+        "steps (10⁶)": [f"{row.env_steps / 1e6:.2f}" for row in rows],
+        "time (s)": [f"{row.wall_s:.0f}" for row in rows],
+        "warm-up ended": ["–" if row.warmup_end is None else f"{row.warmup_end}" for row in rows],
+        "commit": [escape(row.commit or "–") for row in rows],
+        "machine": [escape(row.machine or "–") for row in rows],
+        "command": [_command(row.command) for row in rows],
+    }
+    common = [f"{name} {cells.pop(name)[0]}" for name in ("commit", "machine") if len(set(cells[name])) == 1]
+    body = [_table_row(name_html(row), own) for row, *own in zip(rows, *cells.values(), strict=True)]
+    about = ", ".join((f"Task {escape(rows[0].task)}", f"preset {escape(rows[0].preset)}", *common))
+    hours = sum(row.wall_s for row in rows) / 3600
     return f"""<h2>Where it comes from</h2>
-<details><summary>{len(rows)} training run{_s(len(rows))}: commands, seeds, cost, machine and commit</summary>
-<p>Task {escape(rows[0].task)}, preset {escape(rows[0].preset)}. Environment steps are over all parallel environments, time
-is that of training, and the warm-up's end is an iteration.</p>
-<div class="scroll"><table class="runs"><thead><tr>{"".join(f"<th>{name}</th>" for name in columns)}</tr></thead>
-<tbody>{body}</tbody></table></div></details>"""
+<details><summary>{len(rows)} training run{_s(len(rows))}, {hours:.1f} hours in all: commands, seeds,
+cost, machine, commit</summary>
+<p>{about}. Steps are over all parallel environments, time is that of training, and the warm-up's end is
+an iteration.</p>
+{_table("runs", ("method", *cells), body)}</details>"""
+
+
+def _command(command: str) -> str:
+    """Lines break between the options, not within."""
+    program, *options = escape(command or "–").split(" --")
+    return f"<code>{program}{''.join(f' <span>--{option}</span>' for option in options)}</code>"
+
+
+def _table(kind: str, columns: Iterable[str], body: Iterable[str]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in columns)
+    return f"""<div class="scroll"><table class="{kind}">
+<thead><tr>{head}</tr></thead>
+<tbody>{"".join(body)}</tbody>
+</table></div>"""
+
+
+def _table_row(name: str, cells: Iterable[str]) -> str:
+    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
-    """The table of methods for a page in Markdown: mean ± std over seeds, Fieller's 95 % interval of the share kept."""
-    groups = by_method(rows)
-    baseline = _baseline(groups.values())
-    lines = ["| method | seeds | task value | share kept | tracking | imitation | style reward |", "|---|--:|--:|--:|--:|--:|--:|"]
-    for label, group in groups.items():
+    """The methods for a page in Markdown: mean ± std over seeds, the share kept with Fieller's interval."""
+    baseline = task_only(rows)
+    lines = [
+        "| method | seeds | task value | share kept | tracking | imitation | style reward |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for group in by_method(rows).values():
+        share = (
+            "1" if group[0].method == "task-only" else _text(share_kept(group, baseline)) if baseline else "–"
+        )
         cells = (
-            label_text(label),
+            name_text(group[0]),
             str(len(group)),
-            _spread(known(group, "value"), 1),
-            _kept_text(group, baseline),
-            *(_spread(known(group, name), 3) for name in ("tracking", "imitation", "style_reward")),
+            _spread_text(known(group, "value"), 1),
+            share,
+            *(_spread_text(known(group, name), 3) for name in ("tracking", "imitation", "style_reward")),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _kept_text(group: Sequence[Row], baseline: Sequence[Row]) -> str:
-    if not baseline:
-        return "–"
-    if group[0].method == "task-only":
-        return "1"
-    share = share_kept(group, baseline)
-    return f"{_number(share.mean)} {_bounds(share, '[', closing=']')}".strip()
-
-
 # ---------------------------------------------------------------- figures
 
 
-def _figures(results: Results) -> list[str]:
-    groups = by_method(results.rows)
-    methods = {rows[0].method for rows in groups.values()}
-    drawn: list[tuple[Figure, str, str]] = []
+@dataclass(frozen=True)
+class Illustration:
+    """A figure of the report."""
+
+    name: str
+    """Fit for a file."""
+    title: str
+    caption: str
+    figure: Figure
+
+
+def illustrations(results: Results) -> list[Illustration]:
+    """The figures that these results have enough in them for."""
+    methods = {row.method for row in results.rows}
+    scored = bool(known(results.rows, "imitation"))
+    found = []
     if results.demonstration.shape[1] == 3:
-        drawn.append((figures.trajectory_figure(results), "Path of the hand", TRAJECTORY_CAPTION))
-    if any(known(rows, "imitation") for rows in groups.values()):
-        drawn.append((figures.score_figure(results), "Scores", SCORE_CAPTION))
-        if "task-only" in methods:
-            drawn.append((figures.tradeoff_figure(results), "Task against style", TRADEOFF_CAPTION))
+        found.append(Illustration("paths", "Paths", PATHS, figures.trajectory_figure(results)))
+    if scored:
+        found.append(Illustration("scores", "Scores", SCORES, figures.score_figure(results)))
+    if scored and "task-only" in methods and len(methods) > 1:
+        found.append(
+            Illustration("tradeoff", "Task against style", TRADEOFF, figures.tradeoff_figure(results))
+        )
     if "consmimic" in methods:
-        drawn.append((figures.constraint_figure(results), "How the constraint was held", CONSTRAINT_CAPTION))
-    drawn.append((figures.learning_figure(results), "Training", LEARNING_CAPTION))
-    return [f"<h2>{name}</h2>\n{_embedded(figure, name)}\n<p class=\"caption\">{caption}</p>" for figure, name, caption in drawn]
+        constraint = figures.constraint_figure(results)
+        found.append(Illustration("constraint", "How the constraint was held", CONSTRAINT, constraint))
+    found.append(Illustration("training", "Training", TRAINING, figures.learning_figure(results)))
+    return found
 
 
-TRAJECTORY_CAPTION = (
-    "From the same start to the first goal: the demonstration (yellow), the task-only policy (red) and ConsMimic (green). "
-    "Bold: the seed with the median imitation score; faint: the others."
-)
-SCORE_CAPTION = "Mean and standard deviation over seeds; every dot is a training seed."
-TRADEOFF_CAPTION = (
-    "Small marks: training seeds; large marks: means with 95 % intervals (share: Fieller, imitation: Student's t). Dashed: "
-    "the α that was asked for, in its colour. A policy to the right of its line kept more than it had to."
-)
-CONSTRAINT_CAPTION = (
-    "Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint watches, its threshold αv<sup>g*</sup>, and the "
-    "task-only training for comparison. Middle: the task's weight σ(λ). Bottom: the mean style reward of a step. Shaded: the warm-up."
-)
-LEARNING_CAPTION = "Each seed and their mean; v<sup>g</sup> with the same moving average for all methods."
+PATHS = """From the same start to the first goal: demonstration (yellow), task-only (red) and
+ConsMimic (green). Bold: the seed with the median imitation score; faint:
+other seeds, if any."""
+SCORES = "Mean and, from two seeds up, standard deviation; every dot is a training seed."
+TRADEOFF = """Small marks: training seeds; large marks: means with 95 % intervals (share: Fieller,
+imitation: Student's t). Dashed: the α that was asked for, in its colour. To the right of its line,
+a policy kept more than it had to."""
+CONSTRAINT = """Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint
+watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. Middle: the task's
+weight σ(λ). Bottom: the mean style reward of a step."""
+TRAINING = """Each seed and their mean: the task value v<sup>g</sup>, with the same moving average
+for all methods, and the mean style reward of a step."""
 
 
-def _embedded(figure: Figure, name: str) -> str:
+def _illustrated(illustration: Illustration) -> str:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    illustration.figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    width = round(figure.get_figwidth() * 110)
-    return f'<figure><img src="data:image/png;base64,{data}" alt="{escape(name)}" width="{width}"></figure>'
+    width = round(110 * illustration.figure.get_figwidth())
+    return f"""<h2>{illustration.title}</h2>
+<figure><img src="data:image/png;base64,{data}" alt="{illustration.title}" width="{width}"></figure>
+<p class="caption">{illustration.caption}</p>"""
 
 
 # ---------------------------------------------------------------- numbers and names
 
 
-def label_text(label: str) -> str:
-    return label.replace("ω^s=", "fixed ωˢ = ").replace("α=", "α = ")
+def name_text(row: Row) -> str:
+    """The method and its parameter."""
+    if row.method == "consmimic":
+        return f"ConsMimic α = {row.alpha}"
+    if row.method == "fixed":
+        return f"fixed weight ωˢ = {row.style_weight}" + (" (advantages)" if row.mix == "advantages" else "")
+    return row.method
 
 
-def label_html(label: str) -> str:
-    return escape(label).replace("ω^s=", "fixed ω<sup>s</sup>&nbsp;=&nbsp;").replace("α=", "α&nbsp;=&nbsp;")
+def name_html(row: Row) -> str:
+    return _html(name_text(row)).replace("fixed weight ", "fixed ")
+
+
+def _html(text: str) -> str:
+    return escape(text).replace("ωˢ", "ω<sup>s</sup>").replace(" = ", "&nbsp;=&nbsp;")
+
+
+Show = Callable[[float], str]
 
 
 def _number(value: float, digits: int = 2) -> str:
@@ -338,26 +438,40 @@ def _number(value: float, digits: int = 2) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.{digits}f}".replace("-", "−")
+    rounded = round(value, digits) + 0.0  # no −0.00
+    return f"{rounded:.{digits}f}".replace("-", "−")
 
 
 def _signed(value: float) -> str:
-    return _number(value) if value < 0 or not math.isfinite(value) else f"+{_number(value)}"
+    """With its sign."""
+    shown = _precise(value)
+    return shown if shown[0] in "−–∞" else f"+{shown}"
 
 
-def _bounds(interval: Interval, opening: str, show: Callable[[float], str] = _number, closing: str = "") -> str:
-    """The bounds in words; nothing where there are none."""
-    if math.isnan(interval.low):
-        return ""
-    return f"{opening}{show(interval.low)} to {show(interval.high)}{closing}"
+def _brackets(interval: Interval, show: Show = _number) -> str:
+    """The bounds; nothing where there are none."""
+    return "" if math.isnan(interval.low) else f"[{show(interval.low)}, {show(interval.high)}]"
 
 
-def _estimate(interval: Interval, show: Callable[[float], str]) -> str:
-    bounds = _bounds(interval, "[", show, "]")
-    return f'<span class="num">{show(interval.mean)}</span> <span class="muted num">{bounds or "no interval"}</span>'
+def _text(interval: Interval, show: Show = _number) -> str:
+    return f"{show(interval.mean)} {_brackets(interval, show)}".strip()
+
+
+def _precise(value: float) -> str:
+    return _number(value, 3)
+
+
+def _estimate(interval: Interval, show: Show = _precise) -> str:
+    bounds = _brackets(interval, show) or "no interval"
+    return f'<span class="whole">{show(interval.mean)}</span><br><span class="muted whole">{bounds}</span>'
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
+    mean, _, std = _spread_text(values, digits).partition(" ± ")
+    return f'{mean}<br><span class="muted">± {std}</span>' if std else mean
+
+
+def _spread_text(values: Sequence[float], digits: int) -> str:
     if not values:
         return "–"
     std = f" ± {_number(float(np.std(values, ddof=1)), digits)}" if len(values) > 1 else ""
@@ -369,8 +483,8 @@ def _mean_of(rows: Sequence[Row], name: str, digits: int = 2) -> str:
     return _number(float(np.mean(values)), digits) if values else ""
 
 
-def _baseline(groups: Iterable[list[Row]]) -> list[Row]:
-    return next((rows for rows in groups if rows[0].method == "task-only"), [])
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _s(count: int) -> str:
@@ -380,32 +494,53 @@ def _s(count: int) -> str:
 # ---------------------------------------------------------------- the page
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1d1f23; --muted: #666c75; --line: #e1e4e8; --paper: #ffffff; --soft: #f6f7f9;
-  --yes: #00684a; --yes-soft: #d9f2e8; --no: #a32410; --no-soft: #fbe3de; --open: #5b616b; --open-soft: #eceef1; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e6ea; --muted: #9aa1ab; --line: #353a42; --paper: #16181c; --soft: #1f2228;
-  --yes: #7fdcb8; --yes-soft: #12392c; --no: #ff9d8a; --no-soft: #461b13; --open: #b4bac3; --open-soft: #2d3138; } }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 54rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+:root {
+  color-scheme: light dark;
+  --ink: #1d1f23; --muted: #666c75; --line: #e1e4e8; --paper: #ffffff; --soft: #f6f7f9; --caution: #d99a00;
+  --yes: #00684a; --yes-soft: #d9f2e8; --no: #a32410; --no-soft: #fbe3de;
+  --open: #5b616b; --open-soft: #eceef1;
+}
+@media (prefers-color-scheme: dark) { :root {
+  --ink: #e4e6ea; --muted: #9aa1ab; --line: #353a42; --paper: #16181c; --soft: #1f2228; --caution: #d99a00;
+  --yes: #7fdcb8; --yes-soft: #12392c; --no: #ff9d8a; --no-soft: #461b13;
+  --open: #b4bac3; --open-soft: #2d3138;
+} }
+body {
+  margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+}
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
 h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; }
 p { max-width: 46rem; }
+sup, sub { line-height: 0; }
 .about, .caption, .muted { color: var(--muted); }
 .about { margin-top: 0; }
 .caption { font-size: .84rem; line-height: 1.5; }
+.caution { padding: .6rem .9rem; border-left: 3px solid var(--caution); background: var(--soft); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: .45rem .7rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th, td { padding: .45rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th:first-child, td:first-child { padding-left: 0; }
-thead th { font-weight: 600; color: var(--muted); border-bottom: 1.5px solid var(--muted); vertical-align: bottom; }
+th:last-child, td:last-child { padding-right: 0; }
+thead th, thead td { border-bottom: 1.5px solid var(--muted); vertical-align: bottom; }
+thead th { font-weight: 600; color: var(--muted); line-height: 1.3; }
 tbody th { font-weight: 500; }
-.numbers td, .numbers thead th:not(:first-child) { text-align: right; white-space: nowrap; }
-.numbers tbody th, .num, .badge, .runs td { white-space: nowrap; }
-small { font-weight: 400; }
-.badge { display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-size: .8rem; font-weight: 600; }
+.verdicts { table-layout: fixed; min-width: 38rem; }
+.verdicts thead td { width: 13rem; }
+.runs td:last-child { white-space: normal; min-width: 24rem; }
+.runs span { white-space: nowrap; }
+.numbers td, .numbers thead th:not(:first-child) { text-align: right; }
+.numbers td, .numbers tbody th, .runs td, .runs th, .whole, .badge { white-space: nowrap; }
+.badge {
+  display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-size: .8rem; font-weight: 600;
+}
 .yes { color: var(--yes); background: var(--yes-soft); }
 .no { color: var(--no); background: var(--no-soft); }
 .open { color: var(--open); background: var(--open-soft); }
-figure { margin: 0; padding: 1rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem; text-align: center; }
+figure {
+  margin: 0; padding: 1rem; background: #ffffff; border: 1px solid var(--line); border-radius: .5rem;
+  text-align: center;
+}
 figure img { max-width: 100%; height: auto; }
 summary { cursor: pointer; }
 code { font: .8rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }

@@ -1,6 +1,6 @@
-"""What the seeds show of the method's promises, and what they leave open: pure functions of rows and histories.
+"""What the seeds show of the method's promises, and what they leave open: functions of rows and histories.
 
-Every check has three outcomes. "Yes" and "no" need an interval that lies on one side; all else is "not shown".
+A check says yes or no only where an interval lies on one side of the bound; everything else is "not shown".
 """
 
 from __future__ import annotations
@@ -69,11 +69,13 @@ def within(interval: Interval, low: float, high: float) -> bool | None:
 
 
 def share_kept(rows: Sequence[Row], baseline: Sequence[Row]) -> Interval:
-    """1 + (v − v*)/|v*| of the mean values, which is v/v* for v* > 0; Fieller's interval over both groups' seeds."""
+    """1 + (v − v*)/|v*| of the mean values, that is v/v* for v* > 0, with Fieller's interval."""
     return _share(fieller_ratio(_values(rows), _values(baseline)), baseline)
 
 
-def share_kept_bootstrap(rows: Sequence[Row], baseline: Sequence[Row], generator: np.random.Generator) -> Interval:
+def share_kept_bootstrap(
+    rows: Sequence[Row], baseline: Sequence[Row], generator: np.random.Generator
+) -> Interval:
     """The same, with the percentile bootstrap."""
     return _share(bootstrap_ratio(_values(rows), _values(baseline), generator), baseline)
 
@@ -85,7 +87,7 @@ def shares(rows: Sequence[Row], baseline: Sequence[Row]) -> Array:
 
 
 def kept(rows: Sequence[Row], baseline: Sequence[Row], alpha: float) -> Verdict:
-    """The promise: at least α of the task-only value. Of a constraint that binds, an interval straddles α."""
+    """The promise: at least α of the task-only value. Where the constraint binds, an interval straddles α."""
     share = share_kept(rows, baseline)
     return Verdict(share, above(share, alpha))
 
@@ -110,9 +112,9 @@ def imitates_better(rows: Sequence[Row], others: Sequence[Row]) -> Verdict | Non
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """ConsMimic against one fixed weight."""
+    """One method's value and imitation against another's."""
 
-    label: str
+    others: Sequence[Row]
     value: Interval
     """Ours − theirs."""
     imitation: Verdict | None
@@ -128,7 +130,7 @@ class Comparison:
 
 def compare(rows: Sequence[Row], others: Sequence[Row]) -> Comparison:
     return Comparison(
-        label=others[0].label,
+        others=others,
         value=welch_difference(_values(rows), _values(others)),
         imitation=imitates_better(rows, others),
     )
@@ -209,7 +211,6 @@ class Checks:
     """What became of one α."""
 
     alpha: float
-    label: str
     rows: Sequence[Row]
     kept: Verdict | None
     """None, as below: there is no task-only run to compare with."""
@@ -217,6 +218,8 @@ class Checks:
     settling: Settling
     over_task_only: Verdict | None
     over_fixed: Sequence[Comparison]
+    over_stricter: Comparison | None
+    """Against the next higher α: what giving up task value bought; None for the highest."""
 
     @property
     def rivals(self) -> list[Comparison]:
@@ -227,9 +230,9 @@ class Checks:
 def check_all(results: Results) -> list[Checks]:
     """One entry for each α, the strictest first."""
     groups = by_method(results.rows)
-    baseline = next((rows for rows in groups.values() if rows[0].method == "task-only"), [])
+    baseline = task_only(results.rows)
     fixed = [rows for rows in groups.values() if rows[0].method == "fixed"]
-    found = []
+    found: list[Checks] = []
     for label, rows in groups.items():
         alpha = rows[0].alpha
         if rows[0].method != "consmimic" or alpha is None:
@@ -238,13 +241,13 @@ def check_all(results: Results) -> list[Checks]:
         found.append(
             Checks(
                 alpha=alpha,
-                label=label,
                 rows=rows,
                 kept=kept(rows, baseline, alpha) if baseline else None,
                 on_target=on_target(rows, baseline, alpha) if baseline else None,
                 settling=Settling([last for last in tails if last is not None]),
-                over_task_only=imitates_better(rows, baseline) if baseline else None,
+                over_task_only=imitates_better(rows, baseline),
                 over_fixed=[compare(rows, others) for others in fixed],
+                over_stricter=compare(rows, found[-1].rows) if found else None,
             )
         )
     return found
@@ -254,12 +257,20 @@ def check_all(results: Results) -> list[Checks]:
 
 
 def by_method(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Label → rows by seed: task-only, fixed weights from the lightest, then ConsMimic from the strictest α."""
+    """Label → rows by seed: task-only, fixed weights from the lightest, ConsMimic from the strictest α."""
     kinds = ("task-only", "fixed", "consmimic")
     groups: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda r: (kinds.index(r.method), r.mix or "", r.style_weight or 0.0, -(r.alpha or 0.0), r.seed)):
+    for row in sorted(
+        rows,
+        key=lambda r: (kinds.index(r.method), r.mix or "", r.style_weight or 0.0, -(r.alpha or 0.0), r.seed),
+    ):
         groups.setdefault(row.label, []).append(row)
     return groups
+
+
+def task_only(rows: Iterable[Row]) -> list[Row]:
+    """The runs that v* is the mean of."""
+    return [row for row in rows if row.method == "task-only"]
 
 
 def known(rows: Iterable[Row], name: str) -> list[float]:

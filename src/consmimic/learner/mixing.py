@@ -77,6 +77,11 @@ class ConstrainedMixing:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not state:
+            raise UserError(
+                "the checkpoint was trained with a fixed weight, so it has no multiplier to go on with; to start "
+                "from its networks alone, load it with load_cfg={'actor': True, 'critic': True}"
+            )
         state = dict(state, warmup_values=tuple(state["warmup_values"]))
         self.constraint = replace(self.constraint, **state)
 

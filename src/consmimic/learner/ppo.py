@@ -7,6 +7,7 @@ style critic, and steps the constraint once per iteration.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -67,11 +68,18 @@ class ConsMimicPPO(PPO):
         exploration_cfg: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        _refuse(actor, kwargs)
+        _refuse_options(kwargs)
+        if actor.is_recurrent:
+            raise UserError("the actor is recurrent, which is not supported; use an MLPModel")
         super().__init__(actor, critic, storage, *args, **kwargs)
         self.mixing = mixing_from(constraint_cfg, fixed_weight_cfg)
         self.style_config = from_dict(StyleConfig, style_cfg or {}, "style_cfg")
         self.exploration = from_dict(ExplorationConfig, exploration_cfg or {}, "exploration_cfg")
+        if self.exploration.std_floor > 0.0 and _std_parameter(actor) is None:
+            raise UserError(
+                f"std_floor needs an action noise with parameters of its own (GaussianDistribution), "
+                f"not {type(actor.distribution).__name__}"
+            )
         self.style_source = style_source(self.style_config)
         self.iteration = 0
 
@@ -81,14 +89,18 @@ class ConsMimicPPO(PPO):
         self._time_outs = torch.zeros(shape, device=self.device)
         self._style_values = torch.zeros(shape, device=self.device)
         self._style_returns = torch.zeros(shape, device=self.device)
-        self._log: dict[str, Any] = {}
+        self._log: dict[str, Any] | None = None
 
     @staticmethod
     def construct_algorithm(obs: TensorDict, env: VecEnv, cfg: dict[str, Any], device: str) -> ConsMimicPPO:
         """As rsl_rl's, and the style critic."""
-        style_critic_cfg = copy.deepcopy(cfg["algorithm"].pop("style_critic", None) or cfg["critic"])
-        alg = PPO.construct_algorithm(obs, env, cfg, device)
+        _refuse_options(cfg["algorithm"])
+        cfg["algorithm"].setdefault("rnd_cfg", None)  # the runners before rsl_rl 5.5 look it up
+        ppo_cfg = cfg | {"algorithm": dict(cfg["algorithm"])}
+        style_critic_cfg = copy.deepcopy(ppo_cfg["algorithm"].pop("style_critic", None) or cfg["critic"])
+        alg = PPO.construct_algorithm(obs, env, ppo_cfg, device)
         assert isinstance(alg, ConsMimicPPO)
+        cfg["obs_groups"] = ppo_cfg["obs_groups"]
         alg.attach(env, obs, cfg["obs_groups"], style_critic_cfg)
         return alg
 
@@ -121,8 +133,7 @@ class ConsMimicPPO(PPO):
             self._time_outs[step].copy_(extras["time_outs"])
         else:
             self._time_outs[step].zero_()
-        if step == 0:
-            self._log = extras["episode"] if "episode" in extras else extras.setdefault("log", {})
+        self._log = self._iteration_log(step, extras)
         super().process_env_step(obs, self.mixing.reward(rewards, style), dones, extras)
 
     def compute_returns(self, obs: TensorDict) -> None:
@@ -155,6 +166,7 @@ class ConsMimicPPO(PPO):
         scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma))
         scalars["style_reward"] = self._style_rewards.mean().item() / (self._style_scale or 1.0)
         scalars["v_task_critic"] = self.storage.returns.mean().item()
+        assert self._log is not None
         self._log.update({f"ConsMimic/{name}": value for name, value in scalars.items()})
         self.iteration += 1
         if self.on_iteration is not None:
@@ -203,6 +215,15 @@ class ConsMimicPPO(PPO):
         super().eval_mode()
         self.style_critic.eval()
 
+    def _iteration_log(self, step: int, extras: dict[str, Any]) -> dict[str, Any] | None:
+        """The iteration's first log, which update() adds to: rsl_rl 5.0 logs only the keys of that one."""
+        log = None if step == 0 else self._log
+        if log is None:
+            log = extras.get("episode", extras.get("log"))
+        if log is None and step == self.storage.num_transitions_per_env - 1:
+            log = extras.setdefault("log", {})
+        return log
+
     def _update_style_critic(self) -> float:
         """The value loss of PPO, on the style stream."""
         obs = self.storage.observations.flatten(0, 1).select(*self._style_groups)
@@ -234,16 +255,23 @@ class ConsMimicPPO(PPO):
     def _keep_exploring(self) -> None:
         if self.exploration.std_floor <= 0.0:
             return
-        distribution = self.actor.distribution
+        found = _std_parameter(self.actor)
+        assert found is not None
+        parameter, is_log = found
+        floor = math.log(self.exploration.std_floor) if is_log else self.exploration.std_floor
         with torch.no_grad():
-            if hasattr(distribution, "std_param"):
-                distribution.std_param.clamp_(min=self.exploration.std_floor)  # type: ignore[union-attr]
-            elif hasattr(distribution, "log_std_param"):
-                floor = torch.log(torch.tensor(self.exploration.std_floor))
-                distribution.log_std_param.clamp_(min=floor)  # type: ignore[union-attr]
+            parameter.clamp_(min=floor)
 
 
-def _refuse(actor: MLPModel, options: dict[str, Any]) -> None:
+def _std_parameter(actor: MLPModel) -> tuple[nn.Parameter, bool] | None:
+    """What rsl_rl keeps the standard deviation of the actions in, and whether as its logarithm."""
+    for name, is_log in (("std_param", False), ("log_std_param", True)):
+        if isinstance(parameter := getattr(actor.distribution, name, None), nn.Parameter):
+            return parameter, is_log
+    return None
+
+
+def _refuse_options(options: dict[str, Any]) -> None:
     """What does not go together with two reward streams."""
     if options.get("normalize_advantage_per_mini_batch"):
         raise UserError(
@@ -251,8 +279,7 @@ def _refuse(actor: MLPModel, options: dict[str, Any]) -> None:
         )
     if options.get("rnd_cfg"):
         raise UserError("rnd_cfg would add its reward to the task's, which the constraint measures; remove it")
-    if actor.is_recurrent:
-        raise UserError("the actor is recurrent, which is not supported; use an MLPModel")
-
-
-
+    if options.get("multi_gpu_cfg"):
+        raise UserError(
+            "training on several GPUs is not supported: style critic and multiplier would differ between them"
+        )

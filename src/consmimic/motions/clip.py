@@ -41,6 +41,10 @@ class Clip:
     def __post_init__(self) -> None:
         if not np.isfinite(self.fps) or self.fps <= 0:
             raise UserError(f"clip '{self.source}': fps is {self.fps}; it must be a positive number")
+        for field in ("joint_names", "body_names"):
+            names = getattr(self, field)
+            if len(set(names)) != len(names):
+                raise UserError(f"clip '{self.source}': {field} has a name twice: {', '.join(names)}")
         sizes = {"J": len(self.joint_names), "B": len(self.body_names)}
         frames = len(self.joint_pos)
         if frames == 0:
@@ -101,22 +105,30 @@ class Clip:
 
     def save(self, path: Path) -> None:
         """Write the npz; never over a file that is there."""
-        if path.exists():
-            raise UserError(f"{path} exists; choose another name or remove it first")
         names = {"joint_names": np.array(self.joint_names), "body_names": np.array(self.body_names)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        np.savez_compressed(
-            path, fps=self.fps, source=self.source, schema_version=SCHEMA_VERSION, **names, **arrays
-        )
+        about = {"fps": self.fps, "source": self.source, "schema_version": SCHEMA_VERSION}
+        try:
+            with path.open("xb") as file:  # opened here: numpy would add .npz to another name
+                np.savez_compressed(file, **about, **names, **arrays)
+        except FileExistsError:
+            raise UserError(f"{path} exists; choose another name or remove it first") from None
 
     @staticmethod
     def load(path: Path) -> Clip:
         """Read an npz that :meth:`save` wrote. Nothing is ever unpickled."""
+        if not path.exists():
+            raise UserError(f"no clip at {path}")
+        if not zipfile.is_zipfile(path):
+            raise UserError(f"clip '{path}' is not an npz file, or only the beginning of one")
         try:
             with np.load(path, allow_pickle=False) as file:
                 missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
                 if missing:
                     raise UserError(f"clip '{path}' lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+                version = int(file["schema_version"]) if "schema_version" in file else SCHEMA_VERSION
+                if version > SCHEMA_VERSION:
+                    raise UserError(f"clip '{path}' is of schema {version}; this version reads up to {SCHEMA_VERSION}")
                 return Clip(
                     fps=float(file["fps"]),
                     joint_names=tuple(str(name) for name in file["joint_names"]),
@@ -124,9 +136,9 @@ class Clip:
                     source=str(file["source"]) if "source" in file else str(path),
                     **{name: file[name].astype(np.float64) for name in _ARRAYS},
                 )
-        except FileNotFoundError:
-            raise UserError(f"no clip at {path}") from None
-        except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except UserError:
+            raise
+        except Exception as error:  # a damaged file can raise anything
             raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
 
     def _replaced(self, **changes: object) -> Clip:

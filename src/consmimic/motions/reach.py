@@ -23,17 +23,24 @@ Array = NDArray[np.float64]
 class SinusoidalReach:
     """The parameters of the path; lengths in m, times in s."""
 
-    seconds: float = 3.5
+    seconds: float = 2.5
     """Time to arrive."""
-    amplitude: float = 0.15
+    amplitude: float = 0.12
     """Sideways sway (y) of the hand."""
-    cycles: float = 1.5
+    cycles: float = 1.0
     """Sways on the way."""
     blend_seconds: float = 0.4
     """Time to speed up at the start and to slow down at the end."""
-    hold_seconds: float = 0.5
+    hold_seconds: float = 1.5
     """Time at rest at the goal."""
     fps: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.blend_seconds <= 0.5 * self.seconds:
+            raise UserError(
+                f"blend_seconds is {self.blend_seconds}; the path of {self.seconds} s speeds up and slows down for "
+                f"that long: valid are 0 (exclusive) to {0.5 * self.seconds}"
+            )
 
     def progress(self, times: Array) -> Array:
         """Share of the way, 0 to 1, at constant speed between the blends."""  # (T,) → (T,)

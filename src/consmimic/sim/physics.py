@@ -14,6 +14,7 @@ class Physics(Protocol):
 
     Fields have MuJoCo's names (``qpos``, ``qvel``, ``ctrl``, ``xpos``, ``sensordata`` …). Derived fields are those
     of the *current* state after :meth:`step` and :meth:`forward`, up to the velocity stage.
+    ``ids`` are sorted.
     """
 
     model: mujoco.MjModel

@@ -15,11 +15,18 @@ from consmimic.learner.ppo import ExplorationConfig
 from consmimic.motions.clip import Clip
 from consmimic.motions.reach import SinusoidalReach, generate_reach
 from consmimic.robots.panda import PANDA
-from consmimic.rotations import from_pitch
 from consmimic.sim.physics import Physics
 from consmimic.tasks.presets import Preset
 
-COMMAND = PoseCommand(x=(0.35, 0.45), y=(-0.05, 0.05), z=(0.20, 0.30), pitch=(-math.pi, math.pi))
+COMMAND = PoseCommand(
+    x=(0.35, 0.45),
+    y=(-0.05, 0.05),
+    z=(0.20, 0.30),
+    pitch=(-math.pi, math.pi),
+    roll=(0.0, 0.0),  # not in the paper: roll and yaw of the default pose
+    yaw=(math.pi, math.pi),
+)
+POINTING_DOWN = (0.0, 1.0, 0.0, 0.0)
 
 _DEFAULT = torch.tensor(PANDA.default_joint_pos)
 _COMMAND_LAYOUT = COMMAND.layout
@@ -95,18 +102,14 @@ DEMONSTRATED = (  # Table 3, "Demonstration": end-effector poses
 
 
 def demonstration() -> Clip:
-    """The built-in clip: a swaying reach from the default hand position to the middle of the target box, pointing down.
-
-    The wrist is half a turn from the default pose: roll and yaw of the commands are zero, those of the default pose
-    are not.
-    """
+    """The built-in clip: a swaying reach from the default pose to the middle of the target box, pointing down."""
     return generate_reach(
         PANDA.model(),
         joint_names=PANDA.joint_names,
-        start_joint_pos=(*PANDA.default_joint_pos[:-1], PANDA.default_joint_pos[-1] - math.pi),
+        start_joint_pos=PANDA.default_joint_pos,
         end_effector=_HAND,
         goal_pos=COMMAND.centre,
-        goal_quat=(0.0, 0.0, 1.0, 0.0),
+        goal_quat=POINTING_DOWN,
         path=SinusoidalReach(),
     )
 
@@ -118,9 +121,9 @@ def _showcase() -> Showcase:
     """From the default pose to the middle of the box and to its eight corners, pointing down as the clip does."""
     corners = torch.cartesian_prod(*(torch.tensor(side) for side in (COMMAND.x, COMMAND.y, COMMAND.z)))
     goals = torch.cat([torch.tensor([COMMAND.centre]), corners])
-    pointing_down = from_pitch(torch.full((len(goals),), math.pi))
+    orientation = torch.tensor(POINTING_DOWN).repeat(len(goals), 1)
     return Showcase(
-        joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, pointing_down], dim=1), goals=goals
+        joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, orientation], dim=1), goals=goals
     )
 
 
@@ -137,7 +140,7 @@ FRANKA_REACH = Task(
     observations=OBSERVATIONS,
     rewards=REWARDS,
     demonstrated=DEMONSTRATED,
-    style=TrackingStyle(weights={"hand_pos": 40.0, "hand_quat": 0.1}, quaternions=("hand_quat",)),
+    style=TrackingStyle(weights={"hand_pos": 60.0, "hand_quat": 0.1}, quaternions=("hand_quat",)),
     demonstration=demonstration,
     tracking=lambda s: rewards.position_closeness(s.hand_pos, s.target_pos),
     trajectory=lambda s: s.hand_pos,
