@@ -216,7 +216,7 @@ def test_a_newer_schema_is_refused_by_its_number(tmp_path):
 def test_bad_numbers_in_a_file_are_refused_as_in_memory(tmp_path):
     values = arrays()["joint_vel"]
     values[2, 0] = np.nan
-    with pytest.raises(UserError, match=r"joint_vel is not finite .* in frame 2"):
+    with pytest.raises(UserError, match=r"clip\.npz: .*joint_vel is not finite .* in frame 2"):
         Clip.load(rewritten(saved(tmp_path), joint_vel=values))
     empty = {name: values[:0] for name, values in arrays().items()}
     with pytest.raises(UserError, match="has no frames"):

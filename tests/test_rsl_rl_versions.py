@@ -1,4 +1,4 @@
-"""The learner's tests against the rsl_rl versions that pyproject.toml promises: the oldest, a middle one, the newest."""
+"""The learner's tests on the oldest rsl_rl that pyproject.toml promises, one in between, and the newest."""
 
 from __future__ import annotations
 
@@ -24,20 +24,12 @@ sys.exit(pytest.main([tests, "-q", "-p", "no:cacheprovider"]))
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["==5.0.1", "==5.4.2", ">=5.5,<6"])
 def test_the_learner_works_with_rsl_rl(wanted, tmp_path):
-    install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--target",
-        str(tmp_path),
-        f"rsl-rl-lib{wanted}",
-    ]
-    subprocess.run([sys.executable, *install], check=True)
+    target, requirement = str(tmp_path), f"rsl-rl-lib{wanted}"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, requirement]
+    subprocess.run(install, check=True)
     result = subprocess.run(
-        [sys.executable, "-c", RUN, str(tmp_path), str(TESTS / "test_learner.py")],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", RUN, target, str(TESTS / "test_learner.py")],
+        env=os.environ | {"PYTHONPATH": target},
         cwd=TESTS.parent,
         capture_output=True,
         text=True,

@@ -49,7 +49,9 @@ class Bench:
         if self.num_envs is not None:
             preset = preset.with_changes({"num_envs": self.num_envs})
         torch.set_num_threads(preset.torch_threads)
-        threads = self.threads or available_threads()
+        threads = available_threads() if self.threads is None else self.threads
+        if threads < 1:
+            raise UserError(f"threads is {threads}; at least 1 is needed")
         print(f"{self.task}, preset {self.preset}, {preset.num_envs} robots, {threads} threads; {machine()}")
 
         table = Table(box=None, pad_edge=False)

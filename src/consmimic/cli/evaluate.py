@@ -14,7 +14,7 @@ from rich.console import Console
 
 from consmimic.errors import UserError
 from consmimic.evaluation.evaluate import EPISODES, evaluate_run, gather
-from consmimic.evaluation.report import write_report
+from consmimic.evaluation.report import illustrations, summary, write_report
 from consmimic.evaluation.results import Results
 from consmimic.evaluation.tables import summary_table
 from consmimic.motions import Clip
@@ -45,9 +45,10 @@ class Evaluate:
         for folder in folders:
             if not folder.checkpoints():
                 raise UserError(f"{folder.path} has no checkpoint (model_*.pt) to evaluate")
-        tasks = sorted({folder.params().task for folder in folders})
-        if len(tasks) > 1:
-            raise UserError(f"the runs are of several tasks ({', '.join(tasks)}); evaluate one task at a time")
+        trained = sorted({(folder.params().task, folder.params().preset_name) for folder in folders})
+        if len(trained) > 1:
+            several = ", ".join(f"{task} ({preset})" for task, preset in trained)
+            raise UserError(f"the runs are of several tasks or presets: {several}; evaluate one at a time")
         output = self.output or self._default_output(folders)
         evaluate_all(folders, output, episodes=self.episodes, threads=self.threads)
         return 0
@@ -76,6 +77,12 @@ def evaluate_all(
     results.save(output)
     task = results.rows[0].task
     write_report(results, output / "report.html", title=f"{task}: what was learned")
+    for illustration in illustrations(results):
+        figures = output / "figures"
+        figures.mkdir(exist_ok=True)
+        illustration.figure.savefig(figures / f"{illustration.name}.png", dpi=160)
     console.print(summary_table(results.rows))
+    for sentence in summary(results):
+        print(sentence)
     print(f"report: {output / 'report.html'}")
     return results

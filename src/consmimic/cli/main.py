@@ -40,12 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="consmimic",
         description=DESCRIPTION,
         args=arguments,
-        config=(tyro.conf.FlagConversionOff, tyro.conf.OmitSubcommandPrefixes)[1:],
+        config=(tyro.conf.OmitSubcommandPrefixes,),
     )
     try:
         code = command.run()
     except UserError as error:
-        print(f"consmimic: {error}", file=sys.stderr)
+        print(f"consmimic: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -67,9 +67,10 @@ class Reproduce:
 
     def run(self) -> int:
         cores = available_threads()
-        jobs = self.jobs or cores
-        if jobs < 1 or self.seeds < 1:
-            raise UserError(f"jobs is {jobs} and seeds is {self.seeds}; at least 1 of each is needed")
+        jobs = cores if self.jobs is None else self.jobs
+        for name, number in (("jobs", jobs), ("seeds", self.seeds), ("episodes", self.episodes)):
+            if number < 1:
+                raise UserError(f"{name} is {number}; at least 1 is needed")
         trainings = self.trainings(threads=max(1, cores // jobs))
         planned = [(training, training.params()) for training in trainings]  # checks them all
         output = self.output or Path("results") / experiment_name(self.task)
@@ -100,7 +101,8 @@ class Reproduce:
             for weight in self.style_weights
         ]
         methods += [{"method": "consmimic", "alpha": alpha} for alpha in self.alphas]
-        return [Train(**common, **method, seed=seed) for seed in range(self.seeds) for method in methods]
+        wanted = (Train(**common, **method, seed=seed) for seed in range(self.seeds) for method in methods)
+        return list(dict.fromkeys(wanted))
 
 
 def command(training: Train) -> list[str]:
@@ -186,6 +188,7 @@ class Plan:
             stderr=self._errors[index],
             text=True,
             env=os.environ | {"OMP_NUM_THREADS": str(params.preset.torch_threads)},
+            start_new_session=True,  # the terminal's Ctrl-C is for us; _stop passes one on
         )
         Thread(target=self._listen, args=(index, process), daemon=True).start()
         return process

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ import tyro
 import yaml
 
 from consmimic.cli.progress import shown
+from consmimic.envs import Task
 from consmimic.errors import UserError
 from consmimic.motions import Clip
 from consmimic.runs import RunFolder, RunParams, TrainingStopped, train
@@ -101,7 +102,9 @@ class Train:
         method = Method(name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix)
         preset = self._preset(entry.preset(self.preset))
         if self.clip is not None:
-            Clip.load(self.clip).with_joints(entry.task.robot.joint_names)
+            _check_clip(self.clip, entry.task)
+        if self.name is not None and Path(self.name).name != self.name:
+            raise UserError(f"name is '{self.name}'; it is a part of a folder's name, without /")
         return RunParams(
             task=self.task,
             method=method,
@@ -122,16 +125,25 @@ class Train:
             key, equals, value = item.partition("=")
             if not equals:
                 raise UserError(f"--set {item}: write KEY=VALUE")
-            changes[key] = yaml.safe_load(value)
-        preset = preset.with_changes(changes)
+            try:
+                changes[key] = yaml.safe_load(value)
+            except yaml.YAMLError as error:
+                raise UserError(f"--set {item}: {error}") from None
         if self.iterations is not None:
-            preset = preset.with_changes({"max_iterations": self.iterations})
+            changes["max_iterations"] = self.iterations
         if self.num_envs is not None:
-            preset = preset.with_changes({"num_envs": self.num_envs})
-        return replace(preset)
+            changes["num_envs"] = self.num_envs
+        changed = preset.with_changes(changes)
+        if changed.constraint.alpha != preset.constraint.alpha:
+            raise UserError("constraint.alpha is not a preset's: give --alpha")
+        return changed
 
     def _resumed(self) -> RunFolder:
         assert self.resume is not None
+        settled = ("method", "alpha", "style_weight", "mix", "seed", "preset", "num_envs", "clip", "config", "set", "name")
+        given = [f"--{key.replace('_', '-')}" for key in settled if getattr(self, key) != getattr(Train, key)]
+        if given:
+            raise UserError(f"{', '.join(given)}: a run goes on as it was started; --resume takes none of these")
         folder = RunFolder.open(self.resume)
         if self.task is not None and self.task != folder.params().task:
             raise UserError(f"{self.resume} is a run of {folder.params().task}, not of {self.task}")
@@ -140,10 +152,21 @@ class Train:
         return folder
 
 
+def _check_clip(path: Path, task: Task) -> None:
+    """Whether it has every joint of the robot, and what the task takes from a demonstration."""
+    clip = Clip.load(path)
+    try:
+        clip.with_joints(task.robot.joint_names)
+        for part in task.demonstrated:
+            part.from_clip(clip)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"config {path} cannot be read: {error}") from None
     if not isinstance(values, dict):
         raise UserError(f"config {path} must be a mapping of preset keys to values")

@@ -8,14 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from consmimic.evaluation.results import Row
-
-
-def by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Label → its rows, one per seed; in the order in which methods first appear."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.label, []).append(row)
-    return groups
+from consmimic.evaluation.verdicts import by_method
 
 
 def summary_table(rows: Sequence[Row]) -> Table:

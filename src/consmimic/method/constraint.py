@@ -93,6 +93,9 @@ class ConstraintConfig:
             raise ValueError(f"alpha is {self.alpha}; it is a share of the task-only optimum: valid are 0 to 1")
         if not 0.0 < self.value_smoothing <= 1.0:
             raise ValueError(f"value_smoothing is {self.value_smoothing}; valid are 0 (exclusive) to 1")
+        for name in ("update_interval", "plateau_window", "warmup_max_iterations"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; at least 1 is needed")
         if self.warmup_min_iterations > self.warmup_max_iterations:
             raise ValueError(
                 f"warmup_min_iterations {self.warmup_min_iterations} exceeds "

@@ -125,10 +125,10 @@ class Clip:
             with np.load(path, allow_pickle=False) as file:
                 missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
                 if missing:
-                    raise UserError(f"clip '{path}' lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+                    raise UserError(f"it lacks {', '.join(missing)}; it has {', '.join(file.files)}")
                 version = int(file["schema_version"]) if "schema_version" in file else SCHEMA_VERSION
                 if version > SCHEMA_VERSION:
-                    raise UserError(f"clip '{path}' is of schema {version}; this version reads up to {SCHEMA_VERSION}")
+                    raise UserError(f"it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
                 return Clip(
                     fps=float(file["fps"]),
                     joint_names=tuple(str(name) for name in file["joint_names"]),
@@ -136,8 +136,8 @@ class Clip:
                     source=str(file["source"]) if "source" in file else str(path),
                     **{name: file[name].astype(np.float64) for name in _ARRAYS},
                 )
-        except UserError:
-            raise
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
         except Exception as error:  # a damaged file can raise anything
             raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
 

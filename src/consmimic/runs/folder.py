@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -153,10 +154,11 @@ class RunFolder:
 
     def truncate_history(self, iterations: int) -> None:
         """Forget what lies after a checkpoint that training goes on from."""
-        rows = [row for row in self._rows() if int(float(row["iteration"])) <= iterations]
-        self.history_file.unlink(missing_ok=True)
-        for row in rows:
-            self.append_history(row)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, HISTORY_COLUMNS, restval="", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(row for row in self._rows() if int(float(row["iteration"])) <= iterations)
+        _write(self.history_file, text.getvalue())
 
     def append_history(self, scalars: Mapping[str, Any]) -> None:
         fresh = not self.history_file.exists()
@@ -210,5 +212,5 @@ def experiment_name(task: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     aside = path.with_suffix(path.suffix + ".part")
-    aside.write_text(text)
+    aside.write_text(text, newline="")
     os.replace(aside, path)

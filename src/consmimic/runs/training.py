@@ -94,7 +94,16 @@ def train(
         steps = preset.num_envs * preset.num_steps_per_env
         started = time.perf_counter()
         infos = {"seconds": seconds_before}
-        _keep_infos(runner, infos)
+
+        def note_status() -> None:
+            folder.write_status(
+                finished=alg.iteration >= preset.max_iterations,
+                iterations=alg.iteration,
+                env_steps=alg.iteration * steps,
+                seconds=infos["seconds"],
+            )
+
+        _after_each_checkpoint(runner, infos, note_status)
         runner.logger.tot_timesteps = alg.iteration * steps
         runner.logger.tot_time = seconds_before
 
@@ -118,15 +127,14 @@ def train(
 
             alg.on_iteration = report
             try:
-                runner.learn(total - alg.iteration, init_at_random_ep_len=not resumed)
+                if total > alg.iteration:
+                    runner.learn(total - alg.iteration, init_at_random_ep_len=not resumed)
             except TrainingStopped:
                 runner.current_learning_iteration = alg.iteration - 1
                 runner.save(str(folder.path / f"model_{alg.iteration - 1}.pt"))
-                folder.write_status(finished=False, **_state(alg.iteration, steps, infos))
+                runner.logger.stop_logging_writer()
                 raise
-        folder.write_status(
-            finished=alg.iteration >= preset.max_iterations, **_state(alg.iteration, steps, infos)
-        )
+        note_status()
 
 
 def load_policy(folder: RunFolder) -> Callable[[Any], torch.Tensor]:
@@ -143,14 +151,15 @@ def load_policy(folder: RunFolder) -> Callable[[Any], torch.Tensor]:
     return runner.get_inference_policy("cpu")
 
 
-def _state(iteration: int, steps: int, infos: dict[str, float]) -> dict[str, Any]:
-    return {"iterations": iteration, "env_steps": iteration * steps, "seconds": infos["seconds"]}
-
-
-def _keep_infos(runner: OnPolicyRunner, infos: dict[str, float]) -> None:
-    """Have every checkpoint of the runner carry the infos."""
+def _after_each_checkpoint(runner: OnPolicyRunner, infos: dict[str, float], then: Callable[[], None]) -> None:
+    """Have every checkpoint of the runner carry the infos, and do something after it."""
     save = runner.save
-    runner.save = lambda path, _=None: save(path, dict(infos))  # type: ignore[method-assign]
+
+    def save_and_then(path: str, _: dict[str, Any] | None = None) -> None:
+        save(path, dict(infos))
+        then()
+
+    runner.save = save_and_then  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import torch
 from mujoco.batch import Batch
 from torch import Tensor
 
+from consmimic.errors import UserError
 from consmimic.sim.threads import available_threads
 
 # What a step depends on, besides the model (mjSTATE_INTEGRATION).
@@ -34,7 +35,9 @@ class CpuPhysics:
     def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int | None = None) -> None:
         self.model = model
         self.num_envs = num_envs
-        self.threads = threads or available_threads()
+        self.threads = available_threads() if threads is None else threads
+        if self.threads < 1:
+            raise UserError(f"threads is {threads}; at least 1 is needed")
         # Persistent: each simulation keeps its MjData, and a step goes on from the stages that `stage=` computed,
         # so that derived fields of the new state cost nothing extra.
         self.batch = Batch(model, nsim=num_envs, nthread=self.threads, persistent=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
+
+from rsl_rl.utils import resolve_nn_activation
 
 from consmimic.errors import UserError, unknown
 from consmimic.learner.config import from_dict
@@ -41,24 +44,28 @@ class Preset:
     """Fixed by the preset, not by the machine: sums over threads would change a run's bits."""
 
     def with_changes(self, changes: Mapping[str, Any]) -> Preset:
-        """The preset with keys changed, ``constraint.alpha`` style for nested ones; unknown keys are refused."""
+        """The preset with keys changed, ``constraint.multiplier_lr`` style for nested ones; wrong ones are refused."""
         flat: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}
         for key, value in changes.items():
-            group, _, name = key.partition(".")
+            group, _, name = str(key).partition(".")
             if group not in self.__dataclass_fields__:
                 raise unknown("preset key", key, self.keys())
-            if name:
-                nested.setdefault(group, {})[name] = value
-            elif isinstance(value, Mapping):
-                nested.setdefault(group, {}).update(value)
+            current = getattr(self, group)
+            if is_dataclass(current):
+                parts = {name: value} if name else value
+                if not isinstance(parts, Mapping):
+                    raise UserError(f"preset key {group} has parts; set those: {', '.join(asdict(current))}")
+                nested.setdefault(group, {}).update(parts)
+            elif name:
+                raise unknown("preset key", key, self.keys())
             else:
-                flat[key] = tuple(value) if isinstance(value, list) else value
+                flat[group] = _typed(group, value, current)
         for group, values in nested.items():
             record = getattr(self, group)
-            if not hasattr(record, "__dataclass_fields__"):
-                raise UserError(f"preset key '{group}' has no parts; valid: {', '.join(self.keys())}")
-            flat[group] = from_dict(type(record), asdict(record) | values, f"preset key {group}")
+            known = asdict(record)
+            typed = {k: _typed(f"{group}.{k}", v, known[k]) if k in known else v for k, v in values.items()}
+            flat[group] = from_dict(type(record), known | typed, f"preset key {group}")
         return _checked(replace(self, **flat))
 
     def keys(self) -> list[str]:
@@ -145,9 +152,58 @@ def runner_config(preset: Preset, method: Method) -> dict[str, Any]:
     }
 
 
+_KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
+    str: "a word",
+    tuple: "a list of whole numbers, such as [64, 64]",
+}
+
+
+def _typed(key: str, value: Any, current: Any) -> Any:
+    """The value as the type of the one it replaces; YAML reads 1e-3 as a word and 1 as a whole number."""
+    kind = type(current)
+    if kind is float and isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    elif kind is tuple and isinstance(value, (list, tuple)):
+        if all(type(item) is int for item in value):
+            return tuple(value)
+    elif type(value) is kind:
+        return value
+    raise UserError(f"preset key {key} is {value!r}; it must be {_KINDS[kind]}")
+
+
+_AT_LEAST_1 = (
+    "num_envs",
+    "max_iterations",
+    "num_steps_per_env",
+    "num_learning_epochs",
+    "num_mini_batches",
+    "save_interval",
+    "torch_threads",
+)
+
+
 def _checked(preset: Preset) -> Preset:
-    for name in ("num_envs", "max_iterations", "num_steps_per_env", "num_learning_epochs", "num_mini_batches"):
+    for name in _AT_LEAST_1:
         value = getattr(preset, name)
-        if not isinstance(value, int) or value < 1:
-            raise UserError(f"preset key {name} is {value!r}; it must be a whole number of at least 1")
+        if value < 1:
+            raise UserError(f"preset key {name} is {value}; it must be a whole number of at least 1")
+    samples = preset.num_envs * preset.num_steps_per_env
+    if preset.num_mini_batches > samples:
+        raise UserError(f"preset key num_mini_batches is {preset.num_mini_batches}, of {samples} samples an iteration")
+    if not 0.0 <= preset.gamma < 1.0:
+        raise UserError(f"preset key gamma is {preset.gamma}; valid are 0 to 1 (exclusive)")
+    if preset.schedule not in ("adaptive", "fixed"):
+        raise unknown("schedule", preset.schedule, ("adaptive", "fixed"))
+    try:
+        resolve_nn_activation(preset.activation)
+    except ValueError as error:
+        raise UserError(f"preset key activation: {error}") from None
     return preset
