@@ -127,9 +127,7 @@ def test_a_gait_longer_than_the_clip_needs_the_clip_looped():
 def test_mean_distance_grows_with_noise():
     demonstration = walk(13, 50)
     noise = np.random.default_rng(14).normal(size=(32, 50, 3))
-    means = [
-        relaxed_dtw_batch(demonstration + s * noise, demonstration).mean() for s in (0.0, 0.1, 0.3, 1.0, 3.0)
-    ]
+    means = [relaxed_dtw_batch(demonstration + s * noise, demonstration).mean() for s in (0.0, 0.1, 0.3, 1.0, 3.0)]
     assert means[0] == 0.0
     assert all(more > less for less, more in pairwise(means))
 

@@ -391,9 +391,7 @@ def test_position_error_and_closeness():
 
 
 def test_action_rate_and_squared_norm():
-    assert_close(
-        rows.action_rate(torch.tensor([[1.0, -1.0]]), torch.tensor([[0.0, 1.0]])), torch.tensor([5.0])
-    )
+    assert_close(rows.action_rate(torch.tensor([[1.0, -1.0]]), torch.tensor([[0.0, 1.0]])), torch.tensor([5.0]))
     assert_close(rows.squared_norm(torch.tensor([[1.0, -2.0, 2.0]])), torch.tensor([9.0]))
 
 
@@ -512,9 +510,7 @@ def test_the_style_features_are_the_hands_pose_after_the_step():
     for robot in range(N):
         position, orientation = hand_pose(parts(made.obs)["joint_pos"][robot].double().numpy() + DEFAULT)
         assert_allclose(made.obs["style"][robot, :3], position, atol=1e-5)
-        assert abs(made.obs["style"][robot, 3:].double().numpy() @ orientation) == pytest.approx(
-            1.0, abs=1e-6
-        )
+        assert abs(made.obs["style"][robot, 3:].double().numpy() @ orientation) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_an_episode_is_4_seconds_at_30_hz():
@@ -694,8 +690,7 @@ def shortened(clip: Clip, frames: int) -> Clip:
 def test_after_its_end_a_clip_stays_at_its_last_frame():
     clip = shortened(REACH.demonstration(), 31)
     rewards = [
-        made.extras["style_reward"].item()
-        for made in play(replace(REACH, demonstration=lambda: clip), lambda k: k)
+        made.extras["style_reward"].item() for made in play(replace(REACH, demonstration=lambda: clip), lambda k: k)
     ]
     assert rewards == pytest.approx([1.0] * 120, abs=1e-5)
 

@@ -44,19 +44,12 @@ def forbidden(group: str, source: str) -> list[str]:
     if group in ("__init__", "__main__"):
         return []
     allowed = {*BELOW_ALL, *ORDER[: ORDER.index(group) + 1]} if group in ORDER else set(BELOW_ALL)
-    return [
-        name
-        for name in imported(source)
-        if name.startswith("consmimic.") and name.split(".")[1] not in allowed
-    ]
+    return [name for name in imported(source) if name.startswith("consmimic.") and name.split(".")[1] not in allowed]
 
 
 def third_party(folder: str) -> set[str]:
     names = {
-        name.partition(".")[0]
-        for path in MODULES
-        if group_of(path) == folder
-        for name in imported(path.read_text())
+        name.partition(".")[0] for path in MODULES if group_of(path) == folder for name in imported(path.read_text())
     }
     return names - set(sys.stdlib_module_names) - {"consmimic"}
 
@@ -102,10 +95,7 @@ def test_the_learner_knows_no_simulator():
 
 def test_only_the_evaluation_draws():
     drawing = {
-        group_of(path)
-        for path in MODULES
-        for name in imported(path.read_text())
-        if name.startswith("matplotlib")
+        group_of(path) for path in MODULES for name in imported(path.read_text()) if name.startswith("matplotlib")
     }
     assert drawing <= {"evaluation"}
 

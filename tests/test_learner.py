@@ -40,9 +40,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def config(
-    class_name: str = OURS, *, steps: int = 6, init_std: float = 0.5, **algorithm: Any
-) -> dict[str, Any]:
+def config(class_name: str = OURS, *, steps: int = 6, init_std: float = 0.5, **algorithm: Any) -> dict[str, Any]:
     """A runner configuration as people write it; before rsl_rl 5.5 a plain PPO needs the ``rnd_cfg``."""
     model = {
         "class_name": "MLPModel",
@@ -86,9 +84,7 @@ def as_plain_ppo(cfg: dict[str, Any]) -> dict[str, Any]:
     return cfg
 
 
-def make_runner(
-    env: VecEnv, cfg: dict[str, Any], *, seed: int = 0, log_dir: Path | None = None
-) -> OnPolicyRunner:
+def make_runner(env: VecEnv, cfg: dict[str, Any], *, seed: int = 0, log_dir: Path | None = None) -> OnPolicyRunner:
     torch.manual_seed(seed)
     return OnPolicyRunner(env, cfg, None if log_dir is None else str(log_dir), "cpu")
 
@@ -223,9 +219,7 @@ def recorded_rollouts(cfg: dict[str, Any], iterations: int) -> list[Rollout]:
         every = torch.stack([*observations, env.get_observations()["policy"]])  # (T + 1, N, 2)
         inputs = TensorDict({"policy": every.flatten(0, 1)}, batch_size=[every[..., 0].numel()])
         with torch.no_grad():
-            values = [
-                net(inputs).view(every.shape[:2]).double().numpy() for net in (alg.critic, alg.style_critic)
-            ]
+            values = [net(inputs).view(every.shape[:2]).double().numpy() for net in (alg.critic, alg.style_critic)]
         advantages = alg.storage.advantages.squeeze(-1).double().numpy().copy()
         rollouts.append(Rollout(observations, task, style, dones, time_outs, advantages, *values, sigmas[-1]))
         return update()
@@ -280,9 +274,7 @@ def test_eq8_in_the_learner_is_what_a_hand_computes(weights, expected_sigmas):
 
 def test_the_style_critic_learns_the_value_of_the_style():
     env = ToyTradeOff(64)
-    runner = make_runner(
-        env, config(constraint_cfg=NEVER, schedule="fixed", learning_rate=1e-2, init_std=0.1)
-    )
+    runner = make_runner(env, config(constraint_cfg=NEVER, schedule="fixed", learning_rate=1e-2, init_std=0.1))
     assert isinstance(runner.alg, ConsMimicPPO)
     runner.alg.actor.requires_grad_(False)  # a policy that stays as it is, so that its value is known
     runner.learn(80)
@@ -586,9 +578,7 @@ def test_the_action_noise_stays_above_its_floor_and_can_leave_it(std_type):
     def note_std(_: IterationReport):
         distribution = runner.alg.actor.distribution
         stds.append(
-            (distribution.std_param if std_type == "scalar" else distribution.log_std_param.exp())
-            .detach()
-            .clone()
+            (distribution.std_param if std_type == "scalar" else distribution.log_std_param.exp()).detach().clone()
         )
 
     runner.alg.on_iteration = note_std

@@ -77,8 +77,7 @@ def test_nearest_sign_makes_eq1_blind_to_the_sign_of_a_quaternion():
     near, far = nearest_sign(q, reference), nearest_sign(-q, reference)
     assert_close(near, far)
     assert (
-        (near - reference).norm(dim=-1)
-        <= torch.minimum((q - reference).norm(dim=-1), (q + reference).norm(dim=-1))
+        (near - reference).norm(dim=-1) <= torch.minimum((q - reference).norm(dim=-1), (q + reference).norm(dim=-1))
     ).all()
 
 
@@ -91,9 +90,7 @@ def test_eq4_discounts_by_powers_of_gamma():
 
 def test_eq4_of_the_summed_reward_is_the_sum_of_both_streams():
     task, style = random(40, 7, seed=7), random(40, 7, seed=8)
-    assert_close(
-        discounted_return(task + style, 0.97), discounted_return(task, 0.97) + discounted_return(style, 0.97)
-    )
+    assert_close(discounted_return(task + style, 0.97), discounted_return(task, 0.97) + discounted_return(style, 0.97))
 
 
 def test_eq4_of_a_constant_is_the_geometric_series():
@@ -139,9 +136,7 @@ def test_gae_is_the_discounted_sum_of_temporal_differences_within_an_episode(gam
     data = rollout()
     assert 0 < data["dones"].sum() < data["dones"].numel()
     expected = gae_by_definition(**data, gamma=gamma, gae_lambda=gae_lambda)
-    assert_close(
-        generalized_advantages(**data, gamma=gamma, gae_lambda=gae_lambda), torch.from_numpy(expected)
-    )
+    assert_close(generalized_advantages(**data, gamma=gamma, gae_lambda=gae_lambda), torch.from_numpy(expected))
 
 
 def test_gae_with_lambda_1_is_the_monte_carlo_return_less_the_value():
@@ -284,9 +279,7 @@ def test_lambda_may_be_negative_and_stays_within_its_bound():
     assert step_multiplier(4.9, -0.5, 1.0, 5.0) == 5.0
 
 
-@pytest.mark.parametrize(
-    ("value", "kept"), [(0.2, 0.2), (-0.2, -0.2), (3.0, 1.0), (-3.0, -1.0), (math.inf, 1.0)]
-)
+@pytest.mark.parametrize(("value", "kept"), [(0.2, 0.2), (-0.2, -0.2), (3.0, 1.0), (-3.0, -1.0), (math.inf, 1.0)])
 def test_clipped_keeps_within_the_bound(value, kept):
     assert clipped(value, 1.0) == kept
 
@@ -328,9 +321,7 @@ def test_task_value_of_episodes_that_only_time_out_is_the_geometric_series():
 def test_task_value_is_in_proportion_to_the_reward():
     rewards, failed = random(50, 4, seed=19).abs().float(), random(50, 4, seed=20) > 1.5
     assert failed.any()
-    assert task_value(3.0 * rewards, failed, 0.97) == pytest.approx(
-        3.0 * task_value(rewards, failed, 0.97), rel=1e-5
-    )
+    assert task_value(3.0 * rewards, failed, 0.97) == pytest.approx(3.0 * task_value(rewards, failed, 0.97), rel=1e-5)
 
 
 def test_task_value_of_robots_that_fail_by_chance_is_the_return_of_their_episodes():

@@ -460,10 +460,7 @@ def test_the_robot_could_do_it(path):
 
 def test_the_sway_is_sideways_as_wide_and_as_often_as_asked():
     for amplitude, cycles in ((0.15, 1.5), (0.08, 2.5)):
-        sway = (
-            reach(amplitude=amplitude, cycles=cycles).body_pos_w[:, 0, 1]
-            - reach(amplitude=0.0).body_pos_w[:, 0, 1]
-        )
+        sway = reach(amplitude=amplitude, cycles=cycles).body_pos_w[:, 0, 1] - reach(amplitude=0.0).body_pos_w[:, 0, 1]
         assert np.abs(sway).max() == pytest.approx(amplitude, rel=0.02)
         moving = sway[np.abs(sway) > 0.05 * amplitude]
         assert np.count_nonzero(np.diff(np.sign(moving))) == 2 * cycles - 1  # zero crossings on the way

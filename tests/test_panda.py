@@ -224,9 +224,7 @@ def test_mass_centre_and_inertia_are_the_published_ones(model, link):
     axes = rotation(body.iquat)
     assert body.mass[0] == pytest.approx(link.mass)
     assert_allclose(body.ipos, link.com, atol=1e-12)
-    assert_allclose(
-        axes @ np.diag(body.inertia) @ axes.T, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], atol=1e-8
-    )
+    assert_allclose(axes @ np.diag(body.inertia) @ axes.T, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], atol=1e-8)
 
 
 def test_total_mass(model):
@@ -315,9 +313,7 @@ def test_without_compensation_joint4_would_sag():
 
 
 def test_capsules_are_the_published_ones(model):
-    geoms = [
-        model.geom(i) for i in range(model.ngeom) if model.geom(i).type[0] == mujoco.mjtGeom.mjGEOM_CAPSULE
-    ]
+    geoms = [model.geom(i) for i in range(model.ngeom) if model.geom(i).type[0] == mujoco.mjtGeom.mjGEOM_CAPSULE]
     assert len(geoms) == len(CAPSULES)
     for geom, (body, radius, length, pos, quat) in zip(geoms, CAPSULES, strict=True):
         assert model.body(geom.bodyid[0]).name == body
@@ -340,9 +336,7 @@ def test_only_links_that_do_not_overlap_by_design_can_touch_one_another():
             geom.size[0] = 2.0
     model = spec.compile()
     data = at(model, PANDA.default_joint_pos)
-    touching = {
-        frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in data.contact.geom
-    }
+    touching = {frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in data.contact.geom}
     neighbours = {frozenset({a.name, b.name}) for k in (1, 2) for a, b in zip(LINKS, LINKS[k:], strict=False)}
     by_design = neighbours | {frozenset({"link5", "hand"})}
     expected = {frozenset(pair) for pair in combinations([link.name for link in LINKS], 2)} - by_design
@@ -383,9 +377,7 @@ def test_timestep_of_a_sixtieth_second_settles_like_a_tenth_of_it():
     low, high = model.jnt_range.T
     noise = np.random.default_rng(1).standard_normal((3, 2, 7))
     for start, target in np.clip(PANDA.default_joint_pos + 0.5 * noise, low, high):
-        paths = [
-            follow(model, at(model, start), np.tile(target, (180, 1)), step) for step in (1 / 60, 1 / 600)
-        ]
+        paths = [follow(model, at(model, start), np.tile(target, (180, 1)), step) for step in (1 / 60, 1 / 600)]
         assert np.sqrt(np.mean((paths[0] - paths[1]) ** 2)) < 0.02
         for path in paths:
             assert_allclose(path[-1], target, atol=0.01)
@@ -398,9 +390,7 @@ def test_visuals_change_nothing_but_looks(model):
     assert not np.any(seen.geom_contype[visual] | seen.geom_conaffinity[visual])
     start = PANDA.default_joint_pos
     targets = start + 0.5 * np.random.default_rng(2).standard_normal((30, 7))
-    assert_allclose(
-        follow(seen, at(seen, start), targets, 1 / 60), follow(model, at(model, start), targets, 1 / 60)
-    )
+    assert_allclose(follow(seen, at(seen, start), targets, 1 / 60), follow(model, at(model, start), targets, 1 / 60))
 
 
 def test_home_keyframe_is_the_default_pose_at_rest(model):

@@ -100,9 +100,7 @@ def make_results(specs: Iterable[Spec] = ALL, seeds: int = 3, **changes: Any) ->
     records = [record(*spec, seed, **changes) for seed in range(seeds) for spec in specs]
     time = np.linspace(0, 1, 30)
     demonstration = np.stack([0.4 + 0 * time, 0.1 * np.sin(6 * time), 0.4 - 0.2 * time], axis=1)
-    return Results(
-        records=records, demonstration=demonstration, goals=np.array([[0.4, 0.0, 0.2], [0.4, 0.1, 0.2]])
-    )
+    return Results(records=records, demonstration=demonstration, goals=np.array([[0.4, 0.0, 0.2], [0.4, 0.1, 0.2]]))
 
 
 class Page(HTMLParser):
@@ -238,9 +236,7 @@ def test_a_report_is_about_one_task_and_one_preset(tmp_path):
 
 
 def test_the_summary_claims_what_the_seeds_show():
-    text = " ".join(
-        summary(make_results((TASK_ONLY, ("fixed", 0.5), ("consmimic", 1.0), ("consmimic", 0.9))))
-    )
+    text = " ".join(summary(make_results((TASK_ONLY, ("fixed", 0.5), ("consmimic", 1.0), ("consmimic", 0.9)))))
     assert text.startswith("Brackets are 95 % intervals over 3 training seeds.")
     assert "ConsMimic α = 0.9 kept 0.90 [0.88, 0.92] of the task-only value and raised the imitation" in text
     assert "score from 0.60 to 0.72 (+0.120 [+0.097, +0.143])" in text  # t(4) = 2.776, √(2 · 0.01²/3)
@@ -260,8 +256,7 @@ def test_a_worse_score_is_called_lowered():
 def test_one_seed_is_stated_without_brackets_or_claims():
     results = make_results((TASK_ONLY, ("consmimic", 0.9)), seeds=1)
     assert summary(results) == [
-        "ConsMimic α = 0.9 kept 0.90 of the task-only value and scored 0.72 in imitation, "
-        "against 0.60 of task-only."
+        "ConsMimic α = 0.9 kept 0.90 of the task-only value and scored 0.72 in imitation, against 0.60 of task-only."
     ]
     assert cautions(results) == [
         "All methods: a single training seed, so no interval, and another seed may end elsewhere."
@@ -282,9 +277,7 @@ def test_the_markdown_table():
     lines = markdown_table(make_results((TASK_ONLY, ("consmimic", 0.9))).rows).splitlines()
     assert lines[0] == "| method | seeds | task value | share kept | tracking | imitation | style reward |"
     assert lines[2].startswith("| task-only | 3 | 100.0 ± 1.0 | 1 | 0.900 ± 0.000 | 0.600 ± 0.010 |")
-    assert lines[3].startswith(
-        "| ConsMimic α = 0.9 | 3 | 90.0 ± 1.0 | 0.90 [0.88, 0.92] | 0.900 ± 0.000 | 0.720"
-    )
+    assert lines[3].startswith("| ConsMimic α = 0.9 | 3 | 90.0 ± 1.0 | 0.90 [0.88, 0.92] | 0.900 ± 0.000 | 0.720")
     assert {line.count("|") for line in lines} == {8}
 
 
@@ -310,9 +303,7 @@ def test_a_method_keeps_its_colour_and_none_shares_it():
 def test_the_path_figure_has_three_views_of_every_alpha():
     figure = trajectory_figure(make_results())
     assert [ax.name for ax in figure.axes] == ["3d", "rectilinear", "rectilinear"] * 3
-    assert [figure.axes[i].get_title() for i in (0, 3, 6)] == [
-        rf"$\alpha={a}$" for a in ("1.0", "0.9", "0.8")
-    ]
+    assert [figure.axes[i].get_title() for i in (0, 3, 6)] == [rf"$\alpha={a}$" for a in ("1.0", "0.9", "0.8")]
     assert {"y (m)", "x (m)", "z (m)"} <= labels(figure)
     assert {"demonstration", "task-only", r"$\alpha=0.9$", "start", "goal"} <= texts(figure)
 
@@ -342,9 +333,7 @@ def test_the_tradeoff_figure_marks_every_alpha_and_every_seed():
 def test_the_constraint_figure_shows_value_weight_and_style_for_every_alpha():
     figure = constraint_figure(make_results())
     assert len(figure.axes) == 9
-    assert {"task value $v^g$", r"task weight $\sigma(\lambda)$", "environment steps (millions)"} <= labels(
-        figure
-    )
+    assert {"task value $v^g$", r"task weight $\sigma(\lambda)$", "environment steps (millions)"} <= labels(figure)
     assert texts(figure) == {"ConsMimic", "task-only", r"threshold $\alpha\,v^{g*}$", "warm-up"}
     top, middle = figure.axes[1], figure.axes[4]
     thresholds = [np.nanmax(line.get_ydata()) for line in top.lines if line.get_linestyle() == "--"]

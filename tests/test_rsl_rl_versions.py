@@ -24,9 +24,9 @@ sys.exit(pytest.main([tests, "-q", "-p", "no:cacheprovider"]))
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["==5.0.1", "==5.4.2", ">=5.5,<6"])
 def test_the_learner_works_with_rsl_rl(wanted, tmp_path):
-    target, requirement = str(tmp_path), f"rsl-rl-lib{wanted}"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, requirement]
-    subprocess.run(install, check=True)
+    target = str(tmp_path)
+    install = ["pip", "install", "--quiet", "--no-deps", "--target", target, f"rsl-rl-lib{wanted}"]
+    subprocess.run([sys.executable, "-m", *install], check=True)
     result = subprocess.run(
         [sys.executable, "-c", RUN, target, str(TESTS / "test_learner.py")],
         env=os.environ | {"PYTHONPATH": target},

@@ -102,9 +102,7 @@ def test_a_trot_with_a_known_duty_factor():
     assert_allclose(mean_air_time(np.round(phase % 1, 6) < 0.6, 0.01), 0.2)
 
 
-@pytest.mark.parametrize(
-    "contact", [feet("####"), feet("...."), feet("##.."), feet("..##"), np.zeros((0, 4), bool)]
-)
+@pytest.mark.parametrize("contact", [feet("####"), feet("...."), feet("##.."), feet("..##"), np.zeros((0, 4), bool)])
 def test_without_a_completed_step_there_is_no_air_time(contact):
     assert np.isnan(mean_air_time(contact, 0.02))
 

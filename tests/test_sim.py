@@ -70,9 +70,7 @@ def advance(simulated: CpuPhysics, steps: int, first: int = 0) -> None:
 
 def exact(simulated: CpuPhysics) -> dict[str, Tensor]:
     """All that is known, in full precision."""
-    derived = {
-        name: torch.from_numpy(simulated.batch.bind(name).copy()) for name in ("xpos", "xquat", "sensordata")
-    }
+    derived = {name: torch.from_numpy(simulated.batch.bind(name).copy()) for name in ("xpos", "xquat", "sensordata")}
     return simulated.state_dict() | derived
 
 
@@ -117,9 +115,7 @@ def test_derived_fields_are_those_of_the_new_state():
             rtol=1e-5,
         )
     fore = MODEL.body("fore").id
-    assert (simulated.read("xpos")[:, fore] - before[:, fore]).norm(
-        dim=1
-    ).min() > 1e-4  # a substep would show
+    assert (simulated.read("xpos")[:, fore] - before[:, fore]).norm(dim=1).min() > 1e-4  # a substep would show
 
 
 def test_a_field_that_nobody_read_before_is_current_too():
@@ -230,9 +226,7 @@ def test_reset_takes_some_back_to_the_models_defaults_and_leaves_the_others():
     ids = torch.tensor([0, 3])
     simulated.reset(ids)
     simulated.forward(ids)
-    assert torch.equal(
-        simulated.read("qpos", ids), torch.from_numpy(MODEL.qpos0.astype(np.float32)).repeat(2, 1)
-    )
+    assert torch.equal(simulated.read("qpos", ids), torch.from_numpy(MODEL.qpos0.astype(np.float32)).repeat(2, 1))
     for field in ("qvel", "ctrl", "time", "qacc_warmstart"):
         assert simulated.read(field, ids).abs().max() == 0.0
         assert untouched.read(field, ids).abs().max() > 0.0

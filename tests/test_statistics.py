@@ -165,9 +165,7 @@ def test_the_groups_are_resampled_independently():
 
 def test_same_generator_same_interval():
     assert bootstrap_mean(SEEDS, generator(3)) == bootstrap_mean(SEEDS, generator(3))
-    assert bootstrap_mean(SEEDS, generator(3), resamples=50) != bootstrap_mean(
-        SEEDS, generator(4), resamples=50
-    )
+    assert bootstrap_mean(SEEDS, generator(3), resamples=50) != bootstrap_mean(SEEDS, generator(4), resamples=50)
 
 
 # ---------------------------------------------------------------- degenerate cases of both kinds
@@ -203,9 +201,7 @@ def test_seeds_that_agree_give_a_point(interval_of):
     assert bounds(interval_of([0.75, 0.75, 0.75])) == (0.75, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("interval_of", "point"), list(zip(TWO_GROUPS, [-0.5, 0.75, -0.5, 0.75], strict=True))
-)
+@pytest.mark.parametrize(("interval_of", "point"), list(zip(TWO_GROUPS, [-0.5, 0.75, -0.5, 0.75], strict=True)))
 def test_groups_that_agree_give_a_point(interval_of, point):
     assert bounds(interval_of([1.5, 1.5, 1.5], [2.0, 2.0])) == (point, point)
 

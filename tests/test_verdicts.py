@@ -107,9 +107,7 @@ def test_a_claim_needs_the_whole_interval(low, high, is_above, is_positive, is_w
 
 def test_the_share_kept_has_students_interval_where_the_best_value_is_exact():
     share = share_kept(valued(88.0, 90.0, 92.0), EXACT)
-    assert_allclose(
-        (share.mean, share.low, share.high), (0.9, 0.9 - REACH / 100, 0.9 + REACH / 100), rtol=1e-6
-    )
+    assert_allclose((share.mean, share.low, share.high), (0.9, 0.9 - REACH / 100, 0.9 + REACH / 100), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "word"), [(0.85, "yes"), (0.9, "not shown"), (0.95, "no")])
@@ -135,9 +133,7 @@ def test_a_negative_value_keeps_less_the_lower_it_is():
     baseline = valued(-100.0, -100.0, -100.0)
     rows = valued(-112.0, -110.0, -108.0)
     share = share_kept(rows, baseline)
-    assert_allclose(
-        (share.mean, share.low, share.high), (0.9, 0.9 - REACH / 100, 0.9 + REACH / 100), rtol=1e-6
-    )
+    assert_allclose((share.mean, share.low, share.high), (0.9, 0.9 - REACH / 100, 0.9 + REACH / 100), rtol=1e-6)
     assert_allclose(shares(rows, baseline), [0.88, 0.90, 0.92])
     bootstrap = share_kept_bootstrap(rows, baseline, np.random.default_rng(0))
     assert bootstrap.mean == pytest.approx(0.9)
@@ -159,9 +155,7 @@ def test_better_imitation_has_welchs_interval():
     verdict = imitates_better(imitating(0.70, 0.72, 0.74), imitating(0.6, 0.6, 0.6))
     assert verdict is not None
     found = verdict.interval
-    assert_allclose(
-        (found.mean, found.low, found.high), (0.12, 0.12 - REACH / 100, 0.12 + REACH / 100), rtol=1e-6
-    )
+    assert_allclose((found.mean, found.low, found.high), (0.12, 0.12 - REACH / 100, 0.12 + REACH / 100), rtol=1e-6)
     assert verdict.word == "yes"
 
 

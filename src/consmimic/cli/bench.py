@@ -59,11 +59,21 @@ class Bench:
             table.add_column(column, justify="right" if column in ("steps/s", "ratio") else "left")
         env_speed, bare_speed = _in_turns(self.rounds, *_environment(self.task, preset, threads))
         table.add_row(
-            "environment", f"{env_speed:,.0f}", "bare Batch.step", f"{bare_speed:,.0f}", f"{env_speed / bare_speed:.2f}", ">= 0.85"
+            "environment",
+            f"{env_speed:,.0f}",
+            "bare Batch.step",
+            f"{bare_speed:,.0f}",
+            f"{env_speed / bare_speed:.2f}",
+            ">= 0.85",
         )
         ours, plain = _in_turns(self.rounds, *_training(self.task, preset, entry.default_alpha, threads))
         table.add_row(
-            "ConsMimic training", f"{ours:,.0f}", "plain rsl_rl PPO", f"{plain:,.0f}", f"{ours / plain:.2f}", ">= 0.80"
+            "ConsMimic training",
+            f"{ours:,.0f}",
+            "plain rsl_rl PPO",
+            f"{plain:,.0f}",
+            f"{ours / plain:.2f}",
+            ">= 0.80",
         )
         Console().print(table)
         return 0
@@ -99,13 +109,15 @@ def _environment(task: str, preset: Preset, threads: int) -> tuple[Callable[[], 
     return run_env, run_bare
 
 
-def _training(
-    task: str, preset: Preset, alpha: float, threads: int
-) -> tuple[Callable[[], float], Callable[[], float]]:
+def _training(task: str, preset: Preset, alpha: float, threads: int) -> tuple[Callable[[], float], Callable[[], float]]:
     """Steps/s of ConsMimic past its warm-up, and of plain PPO with the same nets."""
     iterations = 4
     short = preset.with_changes(
-        {"constraint.warmup_min_iterations": 1, "constraint.warmup_max_iterations": 1, "constraint.plateau_window": 1}
+        {
+            "constraint.warmup_min_iterations": 1,
+            "constraint.warmup_max_iterations": 1,
+            "constraint.plateau_window": 1,
+        }
     )
     ours = runner_config(short, Method(alpha=alpha))
     plain = runner_config(preset, Method(name="task-only"))
@@ -121,9 +133,7 @@ def _training(
 
         def run() -> float:
             with contextlib.redirect_stdout(io.StringIO()):
-                return _rate(
-                    preset.num_envs * preset.num_steps_per_env * iterations, lambda: runner.learn(iterations)
-                )
+                return _rate(preset.num_envs * preset.num_steps_per_env * iterations, lambda: runner.learn(iterations))
 
         return run
 

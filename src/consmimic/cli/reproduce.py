@@ -96,9 +96,7 @@ class Reproduce:
         }
         methods: list[dict[str, Any]] = [{"method": "task-only"}]
         methods += [
-            {"method": "fixed", "style_weight": weight, "mix": mix}
-            for mix in self.mix
-            for weight in self.style_weights
+            {"method": "fixed", "style_weight": weight, "mix": mix} for mix in self.mix for weight in self.style_weights
         ]
         methods += [{"method": "consmimic", "alpha": alpha} for alpha in self.alphas]
         wanted = (Train(**common, **method, seed=seed) for seed in range(self.seeds) for method in methods)

@@ -140,7 +140,19 @@ class Train:
 
     def _resumed(self) -> RunFolder:
         assert self.resume is not None
-        settled = ("method", "alpha", "style_weight", "mix", "seed", "preset", "num_envs", "clip", "config", "set", "name")
+        settled = (
+            "method",
+            "alpha",
+            "style_weight",
+            "mix",
+            "seed",
+            "preset",
+            "num_envs",
+            "clip",
+            "config",
+            "set",
+            "name",
+        )
         given = [f"--{key.replace('_', '-')}" for key in settled if getattr(self, key) != getattr(Train, key)]
         if given:
             raise UserError(f"{', '.join(given)}: a run goes on as it was started; --resume takes none of these")

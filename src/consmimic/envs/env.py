@@ -82,9 +82,7 @@ class TaskEnv(VecEnv):
 
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
         actions = actions.to(torch.float32)
-        self._inputs = Inputs(
-            command=self._inputs.command, action=actions.clone(), previous_action=self._inputs.action
-        )
+        self._inputs = Inputs(command=self._inputs.command, action=actions.clone(), previous_action=self._inputs.action)
         self.physics.write("ctrl", self._default + self.task.robot.action_scale * actions)
         self.physics.step(self.task.decimation)
         self.episode_length_buf = self.episode_length_buf + 1

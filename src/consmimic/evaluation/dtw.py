@@ -25,9 +25,7 @@ def relaxed_dtw(policy: ArrayLike, demonstration: ArrayLike) -> float:
     return float(relaxed_dtw_batch(P[None], demonstration)[0])
 
 
-def relaxed_dtw_batch(
-    policies: ArrayLike, demonstration: ArrayLike, lengths: ArrayLike | None = None
-) -> Array:
+def relaxed_dtw_batch(policies: ArrayLike, demonstration: ArrayLike, lengths: ArrayLike | None = None) -> Array:
     """Algorithm 2 for many policy sequences (B, n, d) at once: distances (B,).
 
     ``demonstration`` is (m, d), the same for all, or (B, m, d), one for each sequence (as Eq. 13 needs).
@@ -37,9 +35,7 @@ def relaxed_dtw_batch(
     Q = _sequences("demonstration", demonstration, ndim=3 if np.ndim(demonstration) == 3 else 2)
     B, n, d = P.shape
     if Q.shape[-1] != d:
-        raise UserError(
-            f"policies have {d} values per frame, the demonstration has {Q.shape[-1]}; they must agree"
-        )
+        raise UserError(f"policies have {d} values per frame, the demonstration has {Q.shape[-1]}; they must agree")
     if Q.ndim == 3 and len(Q) != B:
         raise UserError(f"{B} policies but {len(Q)} demonstrations; give one demonstration, or one for each")
     counts = np.full(B, n)
@@ -145,12 +141,7 @@ def _without_padding(lengths: ArrayLike, policies: Array) -> tuple[NDArray[np.in
     """Frames that count (B,), and the sequences with zeros after them."""
     B, n, _ = policies.shape
     counts = np.asarray(lengths)
-    if (
-        counts.shape != (B,)
-        or not np.issubdtype(counts.dtype, np.integer)
-        or counts.min() < 1
-        or counts.max() > n
-    ):
+    if counts.shape != (B,) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 1 or counts.max() > n:
         raise UserError(f"lengths must be {B} whole numbers from 1 to {n}, found {lengths}")
     counted = np.arange(n) < counts[:, None]  # (B, n)
     broken = counted & ~np.isfinite(policies).all(-1)

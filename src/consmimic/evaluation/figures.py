@@ -87,9 +87,7 @@ def looks(rows: Sequence[Row]) -> dict[str, Look]:
     for label, group in groups.items():
         row = group[0]
         if row.method == "consmimic":
-            found[label] = Look(
-                rf"$\alpha={row.alpha}$", _shade(GREENS, alphas.index(label), len(alphas)), "D"
-            )
+            found[label] = Look(rf"$\alpha={row.alpha}$", _shade(GREENS, alphas.index(label), len(alphas)), "D")
         elif row.method == "fixed":
             suffix = " (adv.)" if row.mix == "advantages" else ""
             name = rf"$\omega^s={row.style_weight:g}${suffix}"
@@ -289,9 +287,7 @@ def _path_legend(figure: Figure, with_baseline: bool, columns: Sequence[Look]) -
     ]
     handles.append(Line2D([], [], color=INK, marker="o", markersize=3, linestyle="", label="start"))
     handles.append(Line2D([], [], color=INK, marker="*", markersize=7, linestyle="", label="goal"))
-    figure.legend(
-        handles=handles, loc="upper center", ncols=len(handles), columnspacing=1.2, borderaxespad=0.2
-    )
+    figure.legend(handles=handles, loc="upper center", ncols=len(handles), columnspacing=1.2, borderaxespad=0.2)
 
 
 # ---------------------------------------------------------------- scores
@@ -515,8 +511,7 @@ def _shade_warmup(ax: Axes, group: Sequence[PolicyRecord]) -> None:
 def _records(results: Results) -> dict[str, list[PolicyRecord]]:
     """As :func:`by_method`, with the histories and paths."""
     return {
-        label: [record for record in results.records if record.row.label == label]
-        for label in by_method(results.rows)
+        label: [record for record in results.records if record.row.label == label] for label in by_method(results.rows)
     }
 
 

@@ -67,9 +67,7 @@ def _check(results: Results) -> None:
         raise UserError("there are no results to report on")
     settings = sorted({f"{row.task} ({row.preset})" for row in results.rows})
     if len(settings) > 1:
-        raise UserError(
-            f"a report is about one task and one preset; these results hold {', '.join(settings)}"
-        )
+        raise UserError(f"a report is about one task and one preset; these results hold {', '.join(settings)}")
 
 
 # ---------------------------------------------------------------- in words
@@ -86,22 +84,16 @@ def summary(results: Results) -> list[str]:
     sentences += [_alpha_sentence(checks, baseline) for checks in check_all(results)]
     for rows in groups.values():
         if rows[0].method == "fixed" and baseline:
-            sentences.append(
-                f"A {name_text(rows[0])} kept {_text(share_kept(rows, baseline))}{_and_scored(rows)}."
-            )
+            sentences.append(f"A {name_text(rows[0])} kept {_text(share_kept(rows, baseline))}{_and_scored(rows)}.")
     if not any(rows[0].method != "task-only" for rows in groups.values()):
-        sentences.append(
-            f"Task-only reached a task value of {_mean_of(baseline, 'value', 1)}{_and_scored(baseline)}."
-        )
+        sentences.append(f"Task-only reached a task value of {_mean_of(baseline, 'value', 1)}{_and_scored(baseline)}.")
     return sentences
 
 
 def _alpha_sentence(checks: Checks, baseline: Sequence[Row]) -> str:
     name = name_text(checks.rows[0])
     if checks.kept is None:
-        return (
-            f"{name} reached a task value of {_mean_of(checks.rows, 'value', 1)}{_and_scored(checks.rows)}."
-        )
+        return f"{name} reached a task value of {_mean_of(checks.rows, 'value', 1)}{_and_scored(checks.rows)}."
     sentence = f"{name} kept {_text(checks.kept.interval)} of the task-only value"
     verdict = checks.over_task_only
     if verdict is None:
@@ -200,9 +192,7 @@ def _settling(settling: Settling) -> str:
     ends = sorted({f"{tail.mean:.2f}" for tail in settling.tails})
     where = ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
     states, seeds = settling.states(), len(settling.tails)
-    how = ", ".join(
-        f"{count}{f' of {seeds}' if len(states) == 1 else ''} {state}" for state, count in states.items()
-    )
+    how = ", ".join(f"{count}{f' of {seeds}' if len(states) == 1 else ''} {state}" for state, count in states.items())
     return f'{_badge(settling.holds)} <span class="whole">{where}</span><br><span class="muted">{how}</span>'
 
 
@@ -338,9 +328,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for group in by_method(rows).values():
-        share = (
-            "1" if group[0].method == "task-only" else _text(share_kept(group, baseline)) if baseline else "–"
-        )
+        share = "1" if group[0].method == "task-only" else _text(share_kept(group, baseline)) if baseline else "–"
         cells = (
             name_text(group[0]),
             str(len(group)),
@@ -376,9 +364,7 @@ def illustrations(results: Results) -> list[Illustration]:
     if scored:
         found.append(Illustration("scores", "Scores", SCORES, figures.score_figure(results)))
     if scored and "task-only" in methods and len(methods) > 1:
-        found.append(
-            Illustration("tradeoff", "Task against style", TRADEOFF, figures.tradeoff_figure(results))
-        )
+        found.append(Illustration("tradeoff", "Task against style", TRADEOFF, figures.tradeoff_figure(results)))
     if "consmimic" in methods:
         constraint = figures.constraint_figure(results)
         found.append(Illustration("constraint", "How the constraint was held", CONSTRAINT, constraint))

@@ -99,9 +99,7 @@ class Results:
         }
         _write_npz(folder / "curves.npz", curves)
         moves = {f"{index:03d}": record.showcase.astype(np.float32) for index, record in enumerate(self.records)}
-        _write_npz(
-            folder / "trajectories.npz", moves | {"demonstration": self.demonstration, "goals": self.goals}
-        )
+        _write_npz(folder / "trajectories.npz", moves | {"demonstration": self.demonstration, "goals": self.goals})
 
     @staticmethod
     def load(folder: Path) -> Results:

@@ -35,9 +35,7 @@ def symmetry_score(distances: ArrayLike, eta: float) -> Array:
     return np.maximum(0.0, 1.0 - D.mean(axis=0) / _positive("eta", eta))
 
 
-def mechanical_work(
-    torque: ArrayLike, joint_velocity: ArrayLike, timestep: float, *, absolute: bool = False
-) -> Array:
+def mechanical_work(torque: ArrayLike, joint_velocity: ArrayLike, timestep: float, *, absolute: bool = False) -> Array:
     """W_mech = Σ_t τ_t · q̇_t Δt in joules over one episode: (T, ..., joints) -> (...).
 
     As the paper writes it: braking counts as negative. ``absolute`` sums |τ_j q̇_j| Δt over time and joints

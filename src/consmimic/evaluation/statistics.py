@@ -149,9 +149,7 @@ def student_t_quantile(probability: float, degrees: float) -> float:
         return norm * theta / 2 * float(NODE_WEIGHTS @ np.cos(angles) ** (degrees - 1))
 
     low, high = 0.0, math.atan(1 / math.sqrt(degrees))
-    while (
-        high < math.pi / 2 and upper_half(high) < probability - 0.5
-    ):  # never far beyond the bulk: the nodes see it
+    while high < math.pi / 2 and upper_half(high) < probability - 0.5:  # never far beyond the bulk: the nodes see it
         low, high = high, min(2 * high, math.pi / 2)
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if upper_half(middle) < probability - 0.5 else (low, middle)

@@ -73,9 +73,7 @@ def share_kept(rows: Sequence[Row], baseline: Sequence[Row]) -> Interval:
     return _share(fieller_ratio(_values(rows), _values(baseline)), baseline)
 
 
-def share_kept_bootstrap(
-    rows: Sequence[Row], baseline: Sequence[Row], generator: np.random.Generator
-) -> Interval:
+def share_kept_bootstrap(rows: Sequence[Row], baseline: Sequence[Row], generator: np.random.Generator) -> Interval:
     """The same, with the percentile bootstrap."""
     return _share(bootstrap_ratio(_values(rows), _values(baseline), generator), baseline)
 

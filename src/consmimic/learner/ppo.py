@@ -122,9 +122,7 @@ class ConsMimicPPO(PPO):
         self._style_optimizer = torch.optim.Adam(self.style_critic.parameters(), lr=self.learning_rate)
         self._style_generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
-    def process_env_step(
-        self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]
-    ) -> None:
+    def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         step = self.storage.step
         style = self._style_scale * self.style_source.reward(extras).to(self.device)
         self._task_rewards[step].copy_(rewards)

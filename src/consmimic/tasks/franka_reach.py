@@ -122,9 +122,7 @@ def _showcase() -> Showcase:
     corners = torch.cartesian_prod(*(torch.tensor(side) for side in (COMMAND.x, COMMAND.y, COMMAND.z)))
     goals = torch.cat([torch.tensor([COMMAND.centre]), corners])
     orientation = torch.tensor(POINTING_DOWN).repeat(len(goals), 1)
-    return Showcase(
-        joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, orientation], dim=1), goals=goals
-    )
+    return Showcase(joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, orientation], dim=1), goals=goals)
 
 
 FRANKA_REACH = Task(

@@ -93,12 +93,16 @@ class Method:
             raise unknown("method", self.name, self.NAMES)
         if self.name == "consmimic":
             if self.alpha is None or not 0.0 <= self.alpha <= 1.0:
-                raise UserError(f"alpha is {self.alpha}; it is the share of the task-only optimum to keep: valid are 0 to 1")
+                raise UserError(
+                    f"alpha is {self.alpha}; it is the share of the task-only optimum to keep: valid are 0 to 1"
+                )
         elif self.alpha is not None:
             raise UserError(f"alpha belongs to the method consmimic, not to {self.name}")
         if self.name == "fixed":
             if self.style_weight is None or not 0.0 <= self.style_weight <= 1.0:
-                raise UserError(f"the style weight is {self.style_weight}; method fixed needs --style-weight, valid are 0 to 1")
+                raise UserError(
+                    f"the style weight is {self.style_weight}; method fixed needs --style-weight, valid are 0 to 1"
+                )
         elif self.style_weight is not None:
             raise UserError(f"the style weight belongs to the method fixed, not to {self.name}")
         if self.mix not in ("rewards", "advantages"):
