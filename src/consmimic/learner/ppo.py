@@ -273,7 +273,8 @@ def _refuse_options(options: dict[str, Any]) -> None:
     """What does not go together with two reward streams."""
     if options.get("normalize_advantage_per_mini_batch"):
         raise UserError(
-            "normalize_advantage_per_mini_batch would standardise the mixed advantage again and undo Eq. 8; set it False"
+            "normalize_advantage_per_mini_batch would standardise the mixed advantage again and undo Eq. 8; "
+            "set it False"
         )
     if options.get("rnd_cfg"):
         raise UserError("rnd_cfg would add its reward to the task's, which the constraint measures; remove it")

@@ -70,7 +70,7 @@ class ConstraintConfig:
     """Share of the task-only optimum to keep: 0.9 Franka, 0.7 ANYmal, 0.9 GR1 (Table 10)."""
     multiplier_init: float = 4.0
     """λ when the warm-up ends: σ(4) = 0.98 goes on from the warm-up's 1 without a jump."""
-    multiplier_lr: float = 1.0
+    multiplier_lr: float = 0.5
     """Step of λ per iteration and unit of relative slack."""
     multiplier_damping: float = 20.0
     """Proportional term: Eq. 8 sees λ − damping · slack, which takes the overshoot out of the loop. 0: off."""

@@ -77,14 +77,14 @@ def train(
     """
     params = folder.params()
     preset = params.preset
+    resumed = bool(folder.checkpoints())
+    path, checkpoint = folder.load_checkpoint() if resumed else (None, {})
     env = make_env(params, preset.num_envs, params.seed, threads)
     with (folder.path / "train.log").open("a") as log, contextlib.redirect_stdout(log):
         runner = make_runner(params, env, folder.path)
         alg = runner.alg
         seconds_before = 0.0
-        resumed = bool(folder.checkpoints())
         if resumed:
-            path, checkpoint = folder.load_checkpoint()
             runner.load(str(path))
             # The next iteration: rsl_rl itself would do the last one's number again.
             runner.current_learning_iteration = checkpoint["iter"] + 1
