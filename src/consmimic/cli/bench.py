@@ -83,7 +83,7 @@ def _environment(task: str, preset: Preset, threads: int) -> tuple[Callable[[], 
     """Steps/s of the environment, and of its physics alone with the same controls."""
     steps = 100
     env = TaskEnv(task_entry(task).task, preset.num_envs, threads=threads)
-    env.episode_length_buf = torch.randint(0, env.max_episode_length, (env.num_envs,))
+    env.episode_length_buf = torch.randint(0, env.task.episode_steps, (env.num_envs,))
     generator = torch.Generator().manual_seed(0)
     actions = 0.3 * torch.randn(steps, env.num_envs, env.num_actions, generator=generator)
     model = env.task.robot.model(visuals=False)
@@ -148,6 +148,7 @@ def _rate(steps: int, work: Callable[[], object]) -> float:
 
 def _in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float]) -> tuple[float, float]:
     """Medians of both, measured in turns after one round to warm up."""
-    first(), second()
+    first()
+    second()
     pairs = [(first(), second()) for _ in range(rounds)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)

@@ -179,7 +179,7 @@ class Plan:
             words = ["consmimic", "train", "--resume", str(folder.path), "--threads", str(training.threads)]
         else:
             words = command(training)
-        self._errors[index] = tempfile.TemporaryFile("w+")
+        self._errors[index] = tempfile.TemporaryFile("w+")  # noqa: SIM115 - read when the process has ended
         process = subprocess.Popen(
             [sys.executable, "-m", *words, "--progress", "json"],
             stdout=subprocess.PIPE,

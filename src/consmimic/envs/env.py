@@ -45,7 +45,7 @@ class TaskEnv(VecEnv):
         self.max_episode_length = task.episode_steps
         self.step_dt = task.step_seconds
         self.device = "cpu"
-        self.cfg: dict[str, Any] = {"task": task.name, "num_envs": num_envs, "seed": seed}
+        self.cfg: dict[Any, Any] | object = {"task": task.name, "num_envs": num_envs, "seed": seed}
 
         model = task.robot.model(visuals=False)
         model.opt.timestep = task.timestep

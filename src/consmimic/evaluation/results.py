@@ -135,7 +135,7 @@ def read_rows(path: Path) -> list[Row]:
         raise UserError(f"{path} cannot be read as results: {error}") from None
 
 
-def _write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
+def _write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     aside = path.with_name(path.name + ".part")
     with aside.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]

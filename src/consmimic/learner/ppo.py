@@ -109,9 +109,8 @@ class ConsMimicPPO(PPO):
     ) -> None:
         """Make the style critic, without touching the random numbers that PPO draws."""
         self._env = env
-        self._style_scale = self.style_config.reward_scale
-        if self._style_scale is None:
-            self._style_scale = float(getattr(env, "step_dt", 1.0))
+        scale = self.style_config.reward_scale
+        self._style_scale = float(getattr(env, "step_dt", 1.0)) if scale is None else scale
         groups = {"style_critic": obs_groups.get("style_critic", obs_groups["critic"])}
         model_class: type[MLPModel] = resolve_callable(style_critic_cfg.pop("class_name"))  # type: ignore[assignment]
         with torch.random.fork_rng(devices=[]):

@@ -10,7 +10,7 @@ def discounted_return(rewards: Tensor, gamma: float) -> Tensor:
     """J = Σ_t γ^t r_t over the first dimension (Eq. 4, of one reward stream)."""  # (T, …) → (…)
     steps = torch.arange(rewards.shape[0], dtype=rewards.dtype, device=rewards.device)
     discounts = torch.pow(torch.as_tensor(gamma, dtype=rewards.dtype, device=rewards.device), steps)
-    return torch.tensordot(discounts, rewards, dims=1)
+    return torch.einsum("t,t...->...", discounts, rewards)
 
 
 def generalized_advantages(

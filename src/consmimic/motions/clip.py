@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -141,6 +142,6 @@ class Clip:
         except Exception as error:  # a damaged file can raise anything
             raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
 
-    def _replaced(self, **changes: object) -> Clip:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+    def _replaced(self, **changes: Any) -> Clip:
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Clip(**(values | changes))

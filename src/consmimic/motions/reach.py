@@ -4,6 +4,9 @@ It is imperfect on purpose: it takes its time and a detour, so following it cost
 and one goal, where the task has many.
 """
 
+# MuJoCo ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,8 @@
 """A robot: its MuJoCo model and the named figures that a task needs of it."""
 
+# MuJoCo ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

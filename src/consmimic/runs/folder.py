@@ -186,7 +186,7 @@ class RunFolder:
         return self.path / "status.json"
 
 
-HISTORY_COLUMNS = (
+HISTORY_COLUMNS: tuple[str, ...] = (
     "iteration",
     "env_steps",
     "seconds",

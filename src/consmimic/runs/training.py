@@ -17,13 +17,13 @@ from rsl_rl.runners import OnPolicyRunner
 
 from consmimic.envs import TaskEnv
 from consmimic.errors import UserError
-from consmimic.learner import IterationReport
+from consmimic.learner import ConsMimicPPO, IterationReport
 from consmimic.motions import Clip
 from consmimic.runs.folder import RunFolder, RunParams
 from consmimic.tasks import runner_config, task_entry
 
 
-class TrainingStopped(Exception):
+class TrainingStopped(Exception):  # noqa: N818 - not an error
     """Someone asked to stop; the run is saved and can go on."""
 
 
@@ -83,6 +83,7 @@ def train(
     with (folder.path / "train.log").open("a") as log, contextlib.redirect_stdout(log):
         runner = make_runner(params, env, folder.path)
         alg = runner.alg
+        assert isinstance(alg, ConsMimicPPO)
         seconds_before = 0.0
         if resumed:
             runner.load(str(path))

@@ -4,8 +4,13 @@ Environments know :class:`Physics` only; :class:`CpuPhysics` runs it on ``mujoco
 can take its place.
 """
 
+from typing import TYPE_CHECKING
+
 from consmimic.sim.physics import Physics
 from consmimic.sim.threads import available_threads
+
+if TYPE_CHECKING:
+    from consmimic.sim.cpu import CpuPhysics
 
 __all__ = ["CpuPhysics", "Physics", "available_threads"]
 

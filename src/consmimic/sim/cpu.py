@@ -1,5 +1,8 @@
 """Physics on the CPU: ``mujoco.batch.Batch`` (MuJoCo >= 4.0)."""
 
+# MuJoCo ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import mujoco

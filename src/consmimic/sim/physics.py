@@ -1,5 +1,8 @@
 """The interface between environments and whatever steps the physics."""
 
+# MuJoCo ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from typing import Protocol

@@ -52,7 +52,7 @@ class Preset:
             if group not in self.__dataclass_fields__:
                 raise unknown("preset key", key, self.keys())
             current = getattr(self, group)
-            if is_dataclass(current):
+            if is_dataclass(current) and not isinstance(current, type):
                 parts = {name: value} if name else value
                 if not isinstance(parts, Mapping):
                     raise UserError(f"preset key {group} has parts; set those: {', '.join(asdict(current))}")
