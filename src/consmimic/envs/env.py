@@ -14,7 +14,7 @@ from consmimic.envs.task import Inputs, Task
 from consmimic.errors import UserError
 from consmimic.method.tracking import nearest_sign, tracking_reward
 from consmimic.motions.clip import Clip
-from consmimic.sim import CpuPhysics, Physics
+from consmimic import sim
 
 
 class TaskEnv(VecEnv):
@@ -34,7 +34,7 @@ class TaskEnv(VecEnv):
         seed: int = 0,
         threads: int | None = None,
         clip: Clip | None = None,
-        physics: Physics | None = None,
+        physics: sim.Physics | None = None,
     ) -> None:
         if num_envs < 1:
             raise UserError(f"num_envs is {num_envs}; at least 1 robot is needed")
@@ -49,7 +49,7 @@ class TaskEnv(VecEnv):
 
         model = task.robot.model(visuals=False)
         model.opt.timestep = task.timestep
-        self.physics: Physics = physics or CpuPhysics(model, num_envs, threads)
+        self.physics: sim.Physics = physics or sim.CpuPhysics(model, num_envs, threads)
         self._generator = torch.Generator().manual_seed(seed)
         self._default = torch.tensor(task.robot.default_joint_pos)
         joints = [model.joint(name).id for name in task.robot.joint_names]
