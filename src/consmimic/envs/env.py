@@ -10,11 +10,11 @@ from rsl_rl.env import VecEnv
 from tensordict import TensorDict
 from torch import Tensor
 
+from consmimic import sim
 from consmimic.envs.task import Inputs, Task
 from consmimic.errors import UserError
 from consmimic.method.tracking import nearest_sign, tracking_reward
 from consmimic.motions.clip import Clip
-from consmimic import sim
 
 
 class TaskEnv(VecEnv):
