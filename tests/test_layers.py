@@ -114,12 +114,13 @@ assert not {"rsl_rl", "mujoco", "consmimic.learner"} & set(sys.modules), "method
 load("learner")
 assert "mujoco" not in sys.modules, "learner loads a simulator"
 load("motions")
-from consmimic import robots, sim
+from consmimic import errors, robots, sim
 try:
     sim.CpuPhysics
-except ImportError:
-    sys.exit(0)
-sys.exit("mujoco.batch was not blocked")
+except errors.UserError as error:
+    assert "MuJoCo >= 4.0" in str(error), error
+else:
+    sys.exit("mujoco.batch was not blocked")
 """
 
 

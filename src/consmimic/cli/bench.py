@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.table import Table
 from rsl_rl.runners import OnPolicyRunner
 
+from consmimic import sim
 from consmimic.envs import TaskEnv
 from consmimic.errors import UserError
 from consmimic.runs.provenance import machine
-from consmimic.sim import CpuPhysics, available_threads
+from consmimic.sim import available_threads
 from consmimic.tasks import Method, Preset, runner_config, task_entry
 
 
@@ -88,7 +89,7 @@ def _environment(task: str, preset: Preset, threads: int) -> tuple[Callable[[], 
     actions = 0.3 * torch.randn(steps, env.num_envs, env.num_actions, generator=generator)
     model = env.task.robot.model(visuals=False)
     model.opt.timestep = env.task.timestep
-    physics = CpuPhysics(model, env.num_envs, threads)
+    physics = sim.CpuPhysics(model, env.num_envs, threads)
     physics.write("qpos", env.physics.read("qpos"))
     batch = physics.batch
     ctrl = batch.bind("ctrl")
