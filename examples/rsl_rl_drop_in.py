@@ -18,9 +18,9 @@ class PointEnv(VecEnv):
     num_actions = 2
     max_episode_length = 50
     device = "cpu"
-    cfg = {}
 
     def __init__(self):
+        self.cfg = {}
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long)
         self.position = torch.randn(self.num_envs, 2)
 
