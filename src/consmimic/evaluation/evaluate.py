@@ -57,7 +57,9 @@ def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | 
         commit=params.commit,
         machine=params.machine,
     )
-    return PolicyRecord(row=row, history=history, showcase=showcase.trajectory)
+    return PolicyRecord(
+        row=row, history=history, showcase=np.concatenate([showcase.start[:, None], showcase.trajectory], axis=1)
+    )
 
 
 def gather(records: Sequence[PolicyRecord], clip: Clip | None = None) -> Results:

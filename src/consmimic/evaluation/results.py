@@ -71,7 +71,7 @@ class PolicyRecord:
     history: Mapping[str, Array]
     """Column of the run's history → one value per iteration (nan where there is none)."""
     showcase: Array
-    """(K, T, d): trajectories from the showcase start to the showcase goals."""
+    """(K, T + 1, d): trajectories from the showcase start to the showcase goals, the start included."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

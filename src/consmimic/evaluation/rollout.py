@@ -32,6 +32,7 @@ class Rollout:
     style_reward: NDArray[np.float64]  # (E,), mean over the episode
     lengths: NDArray[np.int64]  # (E,), steps
     failed: NDArray[np.bool_]  # (E,)
+    start: NDArray[np.float64]  # (E, d), where the trajectory begins, before the first step
     trajectory: NDArray[np.float64]  # (E, T, d), what imitation is measured on; NaN after the end
     terms: dict[str, float]  # mean weighted sum per episode of each reward term
 
@@ -45,6 +46,7 @@ def roll_out(env: TaskEnv, policy: Policy) -> Rollout:
     failed = torch.zeros(count, dtype=torch.bool)
     alive = torch.ones(count, dtype=torch.bool)
     trajectory: Tensor | None = None
+    start = task.trajectory(env.last_state).double().numpy()
     obs = env.get_observations()
     with torch.inference_mode():
         for step in range(steps):
@@ -67,6 +69,7 @@ def roll_out(env: TaskEnv, policy: Policy) -> Rollout:
         style_reward=(sums["style"] / lengths).numpy(),
         lengths=lengths.numpy(),
         failed=failed.numpy(),
+        start=start,
         trajectory=trajectory.double().numpy(),
         terms={term.name: float(value) for term, value in zip(task.rewards, terms, strict=True)},
     )
