@@ -20,7 +20,7 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 demo: $(VENV)/.core ## Train task-only and ConsMimic on Franka-Reach, evaluate both, write a report (minutes)
-	$(BIN)/consmimic reproduce Franka-Reach --seeds 1 --alphas 0.9 --style-weights --iterations 300 --output report/demo
+	$(BIN)/consmimic reproduce Franka-Reach --seeds 1 --alphas 0.9 --style-weights --output report/demo
 
 test: $(VENV)/.dev ## Fast tests, complete for logic
 	$(BIN)/python -m pytest -m 'not slow'
