@@ -89,6 +89,11 @@ def make_runner(env: VecEnv, cfg: dict[str, Any], *, seed: int = 0, log_dir: Pat
     return OnPolicyRunner(env, cfg, None if log_dir is None else str(log_dir), "cpu")
 
 
+def learner(runner: OnPolicyRunner) -> ConsMimicPPO:
+    assert isinstance(runner.alg, ConsMimicPPO)
+    return runner.alg
+
+
 def trained(env: VecEnv, cfg: dict[str, Any], iterations: int, **kwargs: Any) -> OnPolicyRunner:
     runner = make_runner(env, cfg, **kwargs)
     runner.learn(iterations, init_at_random_ep_len=True)
@@ -152,14 +157,18 @@ def test_the_task_alone_is_plain_ppo_to_the_bit_on_a_robot(method, constraint):
     assert same(ppo_state(ours), ppo_state(trained(reach_env(), as_plain_ppo(cfg), 3)))
 
 
-def test_style_is_not_plain_ppo():
-    plain = ppo_state(trained(ForeignEnv(), config("PPO"), 2))
-    for weights in (
+@pytest.mark.parametrize(
+    "weights",
+    [
         {"constraint_cfg": short_warmup(1)},
         {"fixed_weight_cfg": {"style_weight": 0.1}},
         {"fixed_weight_cfg": {"style_weight": 0.1, "mix": "advantages"}},
-    ):
-        assert not same(ppo_state(trained(ForeignEnv(), config(**weights), 2)), plain)
+    ],
+    ids=["after the warm-up", "a weight in rewards", "a weight in advantages"],
+)
+def test_with_style_it_is_not_plain_ppo(weights):
+    ours = trained(ForeignEnv(), config(**weights), 2)
+    assert not same(ppo_state(ours), ppo_state(trained(ForeignEnv(), config("PPO"), 2)))
 
 
 # ---------------------------------------------------------------- fixed weights
@@ -185,7 +194,6 @@ def test_a_weight_in_rewards_is_plain_ppo_on_the_weighted_reward_to_the_bit():
 class Rollout:
     """What the environment gave in one iteration, and what the learner made of it."""
 
-    observations: list[torch.Tensor]
     task: list[torch.Tensor]
     style: list[torch.Tensor]
     dones: list[torch.Tensor]
@@ -200,8 +208,7 @@ def recorded_rollouts(cfg: dict[str, Any], iterations: int) -> list[Rollout]:
     """Train, and keep of every iteration what went in and the advantages that came out."""
     env = ForeignEnv()
     runner = make_runner(env, cfg)
-    alg = runner.alg
-    assert isinstance(alg, ConsMimicPPO)
+    alg = learner(runner)
     step, update = env.step, alg.update
     seen: list[tuple[Any, ...]] = []
     rollouts: list[Rollout] = []
@@ -219,9 +226,11 @@ def recorded_rollouts(cfg: dict[str, Any], iterations: int) -> list[Rollout]:
         every = torch.stack([*observations, env.get_observations()["policy"]])  # (T + 1, N, 2)
         inputs = TensorDict({"policy": every.flatten(0, 1)}, batch_size=[every[..., 0].numel()])
         with torch.no_grad():
-            values = [net(inputs).view(every.shape[:2]).double().numpy() for net in (alg.critic, alg.style_critic)]
+            task_values, style_values = (
+                net(inputs).view(every.shape[:2]).double().numpy() for net in (alg.critic, alg.style_critic)
+            )
         advantages = alg.storage.advantages.squeeze(-1).double().numpy().copy()
-        rollouts.append(Rollout(observations, task, style, dones, time_outs, advantages, *values, sigmas[-1]))
+        rollouts.append(Rollout(task, style, dones, time_outs, advantages, task_values, style_values, sigma=sigmas[-1]))
         return update()
 
     def note_sigma(report: IterationReport):
@@ -275,7 +284,6 @@ def test_eq8_in_the_learner_is_what_a_hand_computes(weights, expected_sigmas):
 def test_the_style_critic_learns_the_value_of_the_style():
     env = ToyTradeOff(64)
     runner = make_runner(env, config(constraint_cfg=NEVER, schedule="fixed", learning_rate=1e-2, init_std=0.1))
-    assert isinstance(runner.alg, ConsMimicPPO)
     runner.alg.actor.requires_grad_(False)  # a policy that stays as it is, so that its value is known
     runner.learn(80)
     contexts = env.every_context()
@@ -283,7 +291,7 @@ def test_the_style_critic_learns_the_value_of_the_style():
         _, style = env.rewards(runner.alg.actor(contexts), torch.arange(env.CONTEXTS))
         per_step = style - 2 * 0.1**2
         value = per_step + 0.9 / (1 - 0.9) * per_step.mean()  # the next context is any
-        assert_allclose(runner.alg.style_critic(contexts).squeeze(-1), value, rtol=0.05)
+        assert_allclose(learner(runner).style_critic(contexts).squeeze(-1), value, rtol=0.05)
 
 
 # ---------------------------------------------------------------- environments of strangers, bad input
@@ -420,7 +428,7 @@ def test_a_resumed_run_equals_the_uninterrupted_one_to_the_bit(
 
     def runner_on(env: VecEnv, seed: int) -> OnPolicyRunner:
         runner = make_runner(env, make_config(), seed=seed)
-        runner.alg.on_iteration = reports.append
+        learner(runner).on_iteration = reports.append
         return runner
 
     env = make_env(0)
@@ -469,7 +477,7 @@ def test_a_plain_ppo_checkpoint_warm_starts_us(tmp_path):
     assert same(ours.alg.actor.state_dict(), plain.alg.actor.state_dict())
     assert same(ours.alg.critic.state_dict(), plain.alg.critic.state_dict())
     reports: list[IterationReport] = []
-    ours.alg.on_iteration = reports.append
+    learner(ours).on_iteration = reports.append
     ours.learn(2)
     assert [report.scalars["warmup"] for report in reports] == [
         0.0,
@@ -483,8 +491,8 @@ def test_networks_alone_load_without_touching_the_constraint(tmp_path):
     fresh = make_runner(ForeignEnv(), config(constraint_cfg=NEVER), seed=1)
     fresh.load(str(tmp_path / "model.pt"), load_cfg={"actor": True, "critic": True})
     assert same(fresh.alg.actor.state_dict(), saved.alg.actor.state_dict())
-    assert fresh.alg.iteration == 0
-    assert fresh.alg.mixing.multiplier == float("inf")
+    assert learner(fresh).iteration == 0
+    assert learner(fresh).mixing.multiplier == float("inf")
 
 
 def test_a_fixed_weight_run_cannot_become_a_constrained_one_unnoticed(tmp_path):
@@ -534,7 +542,7 @@ def test_our_scalars_and_the_environments_own_reach_tensorboard(tmp_path, make_e
 
     runner = make_runner(make_env(), config(constraint_cfg=short_warmup(2)), log_dir=tmp_path)
     reports: list[IterationReport] = []
-    runner.alg.on_iteration = reports.append
+    learner(runner).on_iteration = reports.append
     runner.learn(4)
     events = EventAccumulator(str(tmp_path))
     events.Reload()
@@ -576,12 +584,13 @@ def test_the_action_noise_stays_above_its_floor_and_can_leave_it(std_type):
     stds: list[torch.Tensor] = []
 
     def note_std(_: IterationReport):
-        distribution = runner.alg.actor.distribution
-        stds.append(
-            (distribution.std_param if std_type == "scalar" else distribution.log_std_param.exp()).detach().clone()
-        )
+        noise = dict(runner.alg.actor.named_parameters())
+        if std_type == "scalar":
+            stds.append(noise["distribution.std_param"].detach().clone())
+        else:
+            stds.append(noise["distribution.log_std_param"].detach().exp())
 
-    runner.alg.on_iteration = note_std
+    learner(runner).on_iteration = note_std
     runner.learn(30)
     assert torch.stack(stds).min().item() == pytest.approx(floor, rel=1e-6)
     assert stds[-1].tolist() == pytest.approx([floor, floor], rel=1e-3)
@@ -638,7 +647,7 @@ def toy_run(request) -> ToyRun:
             task, style = env.rewards(actions, torch.arange(env.CONTEXTS))
         run.trace.append(report.scalars | {"task": task.mean().item(), "style": style.mean().item()})
 
-    runner.alg.on_iteration = note
+    learner(runner).on_iteration = note
     runner.learn(320)
     return run
 

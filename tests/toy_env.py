@@ -26,7 +26,7 @@ class ForeignEnv(VecEnv):
         self.num_actions = 2
         self.max_episode_length = 10
         self.device = "cpu"
-        self.cfg: dict[str, Any] = {}
+        self.cfg: dict | object = {}
         self._generator = torch.Generator().manual_seed(seed)
         self._points = self._fresh_points()
         self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
@@ -106,7 +106,7 @@ class ToyTradeOff(VecEnv):
         self.num_actions = 2
         self.max_episode_length = 20
         self.device = "cpu"
-        self.cfg: dict[str, Any] = {}
+        self.cfg: dict | object = {}
         self._generator = torch.Generator().manual_seed(seed)
         angles = 2.0 * math.pi * torch.arange(self.CONTEXTS) / self.CONTEXTS
         directions = torch.stack([angles.cos(), angles.sin()], dim=1)  # (contexts, 2)

@@ -17,6 +17,7 @@ from rich.table import Table
 from rsl_rl.runners import OnPolicyRunner
 
 from consmimic import sim
+from consmimic.cli.options import OptionalInt
 from consmimic.envs import TaskEnv
 from consmimic.errors import UserError
 from consmimic.runs.provenance import machine
@@ -31,13 +32,13 @@ class Bench:
     Both of a pair run in turns, several times; the medians are compared, so that a busy machine hurts both alike.
     """
 
-    task: Annotated[str, tyro.conf.Positional] = "Franka-Reach"
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = "Franka-Reach"
     """Name of a task; `consmimic list` shows them."""
     preset: str = "laptop"
     """Networks and number of robots are the preset's."""
-    num_envs: int | None = None
+    num_envs: OptionalInt = None
     """Robots simulated at once. Default: the preset's."""
-    threads: int | None = None
+    threads: OptionalInt = None
     """Threads of the physics. Default: the cores that this process may use."""
     rounds: int = 7
     """Measurements of each."""

@@ -12,6 +12,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from consmimic.cli.options import OptionalInt, OptionalPath
 from consmimic.errors import UserError
 from consmimic.evaluation.evaluate import EPISODES, evaluate_run, gather
 from consmimic.evaluation.report import illustrations, summary, write_report
@@ -29,13 +30,13 @@ class Evaluate:
     Give the runs of one task; with task-only runs among them the report says what share of the task each one kept.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN ...", help_behavior_hint="")]
     """Run folders."""
     episodes: int = EPISODES
     """Episodes for each policy, the same for all."""
-    output: Path | None = None
+    output: OptionalPath = None
     """Folder for summary.json, the figures and report.html. Default: RUN/report, or a new one for several runs."""
-    threads: int | None = None
+    threads: OptionalInt = None
     """Threads of the physics. Default: the cores that this process may use."""
 
     def run(self) -> int:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from consmimic.cli.evaluate import evaluate_all
+from consmimic.cli.options import KeyValues, OptionalInt, OptionalPath
 from consmimic.cli.train import Train
 from consmimic.errors import UserError
 from consmimic.evaluation.evaluate import EPISODES
@@ -38,7 +39,7 @@ class Reproduce:
     and a plan that was stopped or killed goes on where it was: run the same command again.
     """
 
-    task: Annotated[str, tyro.conf.Positional]
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     """Name of a task; `consmimic list` shows them."""
     seeds: int = 5
     """Seeds 0 to SEEDS - 1 of every method."""
@@ -50,17 +51,17 @@ class Reproduce:
     """How the fixed weights mix: rewards, advantages, or both."""
     preset: str = "laptop"
     """As for `consmimic train`."""
-    iterations: int | None = None
+    iterations: OptionalInt = None
     """Of every training. Default: the preset's."""
-    num_envs: int | None = None
+    num_envs: OptionalInt = None
     """Robots in every training. Default: the preset's."""
-    set: tuple[str, ...] = ()
+    set: KeyValues = ()
     """Preset keys to change in every training, KEY=VALUE."""
-    output: Path | None = None
+    output: OptionalPath = None
     """Folder of the results. Default: results/TASK."""
     episodes: int = EPISODES
     """Episodes for each policy's evaluation."""
-    jobs: int | None = None
+    jobs: OptionalInt = None
     """Trainings at once, each on its share of the cores. Default: one per core."""
     dry_run: bool = False
     """Print the commands and stop."""

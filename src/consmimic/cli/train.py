@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 import yaml
 
+from consmimic.cli.options import KeyValues, OptionalInt, OptionalName, OptionalPath, OptionalShare
 from consmimic.cli.progress import shown
 from consmimic.envs import Task
 from consmimic.errors import UserError
@@ -24,7 +25,7 @@ from consmimic.tasks import Method, Preset, task_entry
 class Train:
     """Train a policy. The run's folder is printed at the end; every run can be resumed.
 
-    Examples:
+    Try:
 
       consmimic train Franka-Reach --alpha 0.8 --seed 1
 
@@ -35,13 +36,13 @@ class Train:
       consmimic train --resume logs/rsl_rl/franka-reach/2026-01-31_12-00-00_consmimic-a0.8-s1 --iterations 200
     """
 
-    task: Annotated[str | None, tyro.conf.Positional] = None
+    task: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help_behavior_hint="")] = None
     """Name of a task; `consmimic list` shows them. Not needed with --resume."""
     method: Literal["consmimic", "task-only", "fixed"] = "consmimic"
     """consmimic keeps the task by a constraint; task-only ignores the clip; fixed is the common weighted sum."""
-    alpha: float | None = None
+    alpha: OptionalShare = None
     """consmimic: share of the task-only optimum to keep, 0 to 1. Default: the paper's for the task."""
-    style_weight: float | None = None
+    style_weight: OptionalShare = None
     """fixed: share of the style in the reward, 0 to 1 (the paper's baselines: 0.2 and 0.5)."""
     mix: Literal["rewards", "advantages"] = "rewards"
     """fixed: one critic on the weighted sum of rewards, or two critics and a weighted sum of advantages."""
@@ -49,21 +50,21 @@ class Train:
     """Seed of everything random. The same seed gives the same bits at any number of threads."""
     preset: str = "laptop"
     """laptop: minutes on a CPU. paper: the paper's tables to the letter."""
-    iterations: int | None = None
+    iterations: OptionalInt = None
     """Learning iterations; with --resume additional ones. Default: the preset's."""
-    num_envs: int | None = None
+    num_envs: OptionalInt = None
     """Robots simulated at once. Default: the preset's."""
-    threads: int | None = None
+    threads: OptionalInt = None
     """Threads of the physics. Default: the cores that this process may use."""
-    clip: Path | None = None
+    clip: OptionalPath = None
     """Your demonstration (npz). Default: the one that comes with the task."""
-    resume: Path | None = None
+    resume: OptionalPath = None
     """Go on with this run folder, from its newest checkpoint."""
-    config: Path | None = None
+    config: OptionalPath = None
     """A YAML file of preset keys to change; `--set` goes on top."""
-    set: tuple[str, ...] = ()
+    set: KeyValues = ()
     """Preset keys to change, KEY=VALUE; a wrong key lists the valid ones."""
-    name: str | None = None
+    name: OptionalName = None
     """Last part of the run folder's name. Default: method and seed."""
     progress: Literal["bar", "json", "none"] = "bar"
     """json: one line per iteration on the standard output, for other programs."""
