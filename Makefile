@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-rsl-rl lint format types check bench results clean
+.PHONY: help demo test test-slow test-rsl-rl lint format types check bench results readme clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: $(VENV)/.core ## Speed of environment and training on this machine
 
 results: $(VENV)/.core ## The paper's comparison on Franka-Reach: 5 seeds of 6 methods (goes on where it stopped)
 	$(BIN)/consmimic reproduce Franka-Reach --seeds 5
+
+readme: $(VENV)/.core ## Write the tables of published results into the README
+	$(BIN)/python scripts/update_readme.py
 
 clean: ## Remove the environment and caches; runs and results stay
 	rm -rf $(VENV) .pytest_cache .ruff_cache build dist src/*.egg-info

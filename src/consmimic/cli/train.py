@@ -28,11 +28,8 @@ class Train:
     Try:
 
       consmimic train Franka-Reach --alpha 0.8 --seed 1
-
       consmimic train Franka-Reach --method fixed --style-weight 0.2
-
       consmimic train Franka-Reach --set entropy_coef=0.01 constraint.multiplier_lr=0.5
-
       consmimic train --resume logs/rsl_rl/franka-reach/2026-01-31_12-00-00_consmimic-a0.8-s1 --iterations 200
     """
 
