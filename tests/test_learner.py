@@ -315,6 +315,10 @@ def test_an_environment_without_style_is_told_what_is_missing():
         trained(WithoutStyle(), config(), 1)
 
 
+def test_task_only_needs_no_style():
+    trained(WithoutStyle(), config(fixed_weight_cfg={"style_weight": 0.0}), 1)
+
+
 RECURRENT = {"class_name": "RNNModel", "hidden_dims": [8], "activation": "elu", "rnn_type": "gru"}
 RND = {"weight": 1.0, "num_outputs": 1, "predictor_hidden_dims": [8], "target_hidden_dims": [8]}
 

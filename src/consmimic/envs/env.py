@@ -20,8 +20,8 @@ from consmimic.motions.clip import Clip
 class TaskEnv(VecEnv):
     """N copies of a task.
 
-    ``rewards`` are the task's alone. ``extras`` has ``time_outs``, ``log``, ``style_reward`` (tracking of the clip,
-    Eq. 1), and ``final_obs`` when episodes ended: the last observations of those, before their reset.
+    ``rewards`` are the task's alone. ``extras`` has ``time_outs`` and ``style_reward`` (tracking of the clip,
+    Eq. 1); and, when episodes ended, ``final_obs``, their last observations before the reset, and ``log``.
     Observation groups: ``policy`` (with sensor noise), ``critic`` (without), ``style`` (Φ(s)), ``phase`` (the
     clip's time, which the style reward depends on).
     """
@@ -103,7 +103,6 @@ class TaskEnv(VecEnv):
         extras: dict[str, Any] = {
             "time_outs": time_outs,
             "style_reward": self._style_reward(observations["style"]),
-            "log": {},
         }
         ids = dones.nonzero().squeeze(1)
         if len(ids):

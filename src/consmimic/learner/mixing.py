@@ -20,6 +20,8 @@ class Mixing(Protocol):
     """The part of the learner that weighs task against style."""
 
     uses_style_critic: bool
+    needs_style: bool
+    """False: the environment may have no style at all."""
 
     @property
     def multiplier(self) -> float:
@@ -43,6 +45,7 @@ class ConstrainedMixing:
     """ConsMimic: two critics, joined by Eq. 8 with the multiplier of the task constraint."""
 
     uses_style_critic = True
+    needs_style = True
 
     def __init__(self, config: ConstraintConfig) -> None:
         self.constraint = Constraint(config=config)
@@ -96,6 +99,7 @@ class FixedMixing:
             raise UserError(f"unknown mix '{mix}'. Valid: {', '.join(MIXES)}")
         self.style_weight = style_weight
         self.mix = mix
+        self.needs_style = style_weight > 0.0
         self.uses_style_critic = mix == "advantages" and style_weight > 0.0
 
     @property

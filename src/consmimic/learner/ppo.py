@@ -123,7 +123,10 @@ class ConsMimicPPO(PPO):
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         step = self.storage.step
-        style = self._style_scale * self.style_source.reward(extras).to(self.device)
+        if self.mixing.needs_style or self.style_source.has_reward(extras):
+            style = self._style_scale * self.style_source.reward(extras).to(self.device)
+        else:
+            style = torch.zeros_like(rewards)
         self._task_rewards[step].copy_(rewards)
         self._style_rewards[step].copy_(style)
         if "time_outs" in extras:

@@ -21,6 +21,10 @@ class StyleConfig:
 class StyleSource(Protocol):
     """Scores the steps of a rollout while it is collected."""
 
+    def has_reward(self, extras: dict[str, Any]) -> bool:
+        """Whether there is a style to score in this environment."""
+        ...
+
     def reward(self, extras: dict[str, Any]) -> Tensor:
         """r^s of the step just made, (N,)."""
         ...
@@ -29,8 +33,11 @@ class StyleSource(Protocol):
 class EnvironmentStyle:
     """The environment knows the clip and computes the style reward itself (Eq. 1)."""
 
+    def has_reward(self, extras: dict[str, Any]) -> bool:
+        return "style_reward" in extras
+
     def reward(self, extras: dict[str, Any]) -> Tensor:
-        if "style_reward" not in extras:
+        if not self.has_reward(extras):
             raise UserError(
                 "the style source is 'environment', but the environment's extras have no 'style_reward'; "
                 f"they have {', '.join(extras) or 'nothing'}"
