@@ -609,6 +609,8 @@ NOISE = 0.05
 TOY_CONSTRAINT = {
     # Not the defaults: four actions are relearned in a few iterations, a robot's gait is not. The loop on λ
     # must be the quicker one: no lag in the measured value, and no gain that overshoots within an iteration.
+    # No margin: the answer that is known is that of the constraint itself.
+    "margin": 0.0,
     "value_smoothing": 1.0,
     "multiplier_init": 2.0,
     "multiplier_lr": 0.3,

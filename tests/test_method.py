@@ -352,6 +352,7 @@ def test_task_value_falls_when_robots_fail_more_often():
 
 QUICK = ConstraintConfig(
     alpha=0.9,
+    margin=0.0,
     multiplier_init=1.0,
     multiplier_lr=1.0,
     multiplier_damping=0.0,
@@ -432,6 +433,12 @@ def test_the_multiplier_rises_by_the_shortfall_and_falls_by_the_slack():
     assert joint([0.0] * 100).multiplier == 3.0
 
 
+def test_the_multiplier_aims_a_margin_above_the_threshold_but_never_above_the_best():
+    assert joint([9.2], margin=0.02).multiplier == pytest.approx(1.0)  # 0.9 + 0.02 of 10
+    assert joint([9.0], margin=0.02).multiplier == pytest.approx(1.02)
+    assert joint([10.0], alpha=1.0, margin=0.02).multiplier == pytest.approx(1.0)
+
+
 def test_a_new_best_value_counts_in_the_same_iteration():
     assert joint([20.0]).slack == pytest.approx((20.0 - 18.0) / 20.0)
 
@@ -478,6 +485,8 @@ def test_a_constraint_is_never_changed_in_place():
         ({"alpha": 1.2}, "alpha is 1.2"),
         ({"alpha": -0.1}, "alpha is -0.1"),
         ({"alpha": math.nan}, "alpha is nan"),
+        ({"margin": -0.1}, "margin is -0.1"),
+        ({"margin": 1.0}, "margin is 1.0"),
         ({"value_smoothing": 0.0}, "value_smoothing is 0.0"),
         ({"value_smoothing": 1.5}, "value_smoothing is 1.5"),
         ({"warmup_min_iterations": 30}, "warmup_min_iterations 30 exceeds warmup_max_iterations 20"),

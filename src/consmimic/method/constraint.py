@@ -68,6 +68,8 @@ class ConstraintConfig:
 
     alpha: float = 0.9
     """Share of the task-only optimum to keep: 0.9 Franka, 0.7 ANYmal, 0.9 GR1 (Table 10)."""
+    margin: float = 0.01
+    """λ aims this share of |v^g*| above the threshold, so that "keeps α" holds in spite of what v^g* still lacks."""
     multiplier_init: float = 4.0
     """λ when the warm-up ends: σ(4) = 0.98 goes on from the warm-up's 1 without a jump."""
     multiplier_lr: float = 0.5
@@ -91,6 +93,8 @@ class ConstraintConfig:
     def __post_init__(self) -> None:
         if not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha is {self.alpha}; it is a share of the task-only optimum: valid are 0 to 1")
+        if not 0.0 <= self.margin < 1.0:
+            raise ValueError(f"margin is {self.margin}; it is a share of the optimum: valid are 0 to 1 (exclusive)")
         if not 0.0 < self.value_smoothing <= 1.0:
             raise ValueError(f"value_smoothing is {self.value_smoothing}; valid are 0 (exclusive) to 1")
         for name in ("update_interval", "plateau_window", "warmup_max_iterations"):
@@ -101,6 +105,11 @@ class ConstraintConfig:
                 f"warmup_min_iterations {self.warmup_min_iterations} exceeds "
                 f"warmup_max_iterations {self.warmup_max_iterations}"
             )
+
+    @property
+    def aim(self) -> float:
+        """The share that λ steers to: α and the margin, and never more than all."""
+        return min(self.alpha + self.margin, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +147,7 @@ class Constraint:
         best_value = self.best_value
         if iteration % config.update_interval == 0:
             best_value = best_so_far(best_value, value)
-        slack = clipped(relative_slack(value, best_value, config.alpha), config.slack_limit)
+        slack = clipped(relative_slack(value, best_value, config.aim), config.slack_limit)
         multiplier = step_multiplier(self.multiplier, slack, config.multiplier_lr, config.multiplier_max)
         return replace(
             self, iteration=iteration, value=value, best_value=best_value, slack=slack, multiplier=multiplier
