@@ -25,3 +25,16 @@ def from_euler(roll: Tensor, pitch: Tensor, yaw: Tensor) -> Tensor:
         ],
         dim=-1,
     )
+
+
+def rotate_back(quaternion: Tensor, vector: Tensor) -> Tensor:
+    """A world vector, as the turned frame sees it."""  # (…, 4), (…, 3) → (…, 3)
+    w, axis = quaternion[..., :1], -quaternion[..., 1:]
+    turned = 2.0 * torch.linalg.cross(axis, vector)
+    return vector + w * turned + torch.linalg.cross(axis, turned)
+
+
+def from_yaw(yaw: Tensor) -> Tensor:
+    """Turn about z."""  # (…,) → (…, 4)
+    zero = torch.zeros_like(yaw)
+    return torch.stack([(0.5 * yaw).cos(), zero, zero, (0.5 * yaw).sin()], dim=-1)

@@ -25,6 +25,8 @@ class Robot:
     action_scale: float  # joint target = default_joint_pos + action_scale * action
     joint_velocity_limits: tuple[float, ...]  # rad/s
     end_effector: str | None = None  # a body
+    root_height: float | None = None  # m, of a free base above the ground, standing in the default pose
+    feet: tuple[str, ...] = ()  # bodies
 
     def __post_init__(self) -> None:
         if not self.mjcf.is_file():
@@ -74,3 +76,6 @@ class Robot:
                 )
         if self.end_effector is not None and self.end_effector not in bodies:
             raise unknown(f"end effector of robot {self.name}", self.end_effector, bodies)
+        for foot in self.feet:
+            if foot not in bodies:
+                raise unknown(f"foot of robot {self.name}", foot, bodies)
