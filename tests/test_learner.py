@@ -75,6 +75,13 @@ def reach_config(method: Method, **constraint: Any) -> dict[str, Any]:
     return runner_config(preset, method)
 
 
+def walk_config() -> dict[str, Any]:
+    """A task whose style a discriminator judges, with a small one and a small rollout."""
+    small = {"num_steps_per_env": 6, "style.batch_size": 32, "style.updates": 2, "style.hidden_dims": [16]}
+    preset = task_entry("Anymal-Forward").preset("laptop").with_changes({**small, "constraint": short_warmup(2)})
+    return runner_config(preset, Method(alpha=0.7))
+
+
 def as_plain_ppo(cfg: dict[str, Any]) -> dict[str, Any]:
     """The same configuration for rsl_rl's own algorithm."""
     cfg = copy.deepcopy(cfg)
@@ -421,6 +428,12 @@ def test_a_configuration_can_be_used_again():
             lambda: reach_config(Method(alpha=0.9), **short_warmup(2)),
             4,
             id="robot, saved after the warm-up",
+        ),
+        pytest.param(
+            lambda seed: TaskEnv(task_entry("Anymal-Forward").task, 8, seed=seed, threads=1),
+            walk_config,
+            4,
+            id="walking robot with a discriminator",
         ),
     ],
 )

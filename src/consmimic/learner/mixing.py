@@ -32,8 +32,8 @@ class Mixing(Protocol):
         """The reward that the task critic learns."""
         ...
 
-    def step(self, task_value: float) -> dict[str, float]:
-        """After an iteration; returns what to log."""
+    def step(self, task_value: float, settled: bool = True) -> dict[str, float]:
+        """After an iteration; returns what to log. Not settled: the task itself still grows."""
         ...
 
     def state_dict(self) -> dict[str, Any]: ...
@@ -57,8 +57,8 @@ class ConstrainedMixing:
     def reward(self, task: Tensor, style: Tensor) -> Tensor:  # noqa: ARG002
         return task
 
-    def step(self, task_value: float) -> dict[str, float]:
-        self.constraint = c = self.constraint.step(task_value)
+    def step(self, task_value: float, settled: bool = True) -> dict[str, float]:
+        self.constraint = c = self.constraint.step(task_value, settled)
         assert c.value is not None
         info = {"v_task": c.value, "v_task_raw": task_value, "sigma_lambda": sigmoid(c.effective_multiplier)}
         if c.best_value is None:
@@ -111,7 +111,7 @@ class FixedMixing:
             return task
         return weighted_reward(task, style, self.style_weight)
 
-    def step(self, task_value: float) -> dict[str, float]:
+    def step(self, task_value: float, settled: bool = True) -> dict[str, float]:  # noqa: ARG002
         return {"v_task": task_value, "v_task_raw": task_value, "sigma_lambda": 1.0 - self.style_weight}
 
     def state_dict(self) -> dict[str, Any]:

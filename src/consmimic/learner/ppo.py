@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from consmimic.errors import UserError
 from consmimic.learner.config import from_dict
 from consmimic.learner.mixing import mixing_from
-from consmimic.learner.style import StyleConfig, style_source
+from consmimic.learner.style import Step, StyleConfig, style_source
 from consmimic.method.advantages import combined_advantage, generalized_advantages
 from consmimic.method.constraint import task_value
 
@@ -80,7 +80,6 @@ class ConsMimicPPO(PPO):
                 f"std_floor needs an action noise with parameters of its own (GaussianDistribution), "
                 f"not {type(actor.distribution).__name__}"
             )
-        self.style_source = style_source(self.style_config)
         self.iteration = 0
 
         shape = (storage.num_transitions_per_env, storage.num_envs)
@@ -118,13 +117,15 @@ class ConsMimicPPO(PPO):
         if self.style_critic.is_recurrent:
             raise UserError("the style critic is recurrent, which is not supported; use an MLPModel")
         self._style_groups = groups["style_critic"]
+        self.style_source = style_source(self.style_config, env, obs, self.storage.num_transitions_per_env, self.device)
         self._style_optimizer = torch.optim.Adam(self.style_critic.parameters(), lr=self.learning_rate)
         self._style_generator = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         step = self.storage.step
         if self.mixing.needs_style or self.style_source.has_reward(extras):
-            style = self._style_scale * self.style_source.reward(extras).to(self.device)
+            made = Step(index=step, before=self.transition.observations, after=obs, dones=dones, extras=extras)
+            style = self._style_scale * self.style_source.reward(made).to(self.device)
         else:
             style = torch.zeros_like(rewards)
         self._task_rewards[step].copy_(rewards)
@@ -163,7 +164,14 @@ class ConsMimicPPO(PPO):
             losses["style_value"] = self._update_style_critic()
         self._keep_exploring()
         terminated = self.storage.dones.squeeze(-1).bool() & ~self._time_outs.bool()
-        scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma))
+        settled = bool(getattr(self._env, "commands_settled", True))
+        scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma), settled)
+        if not settled and not scalars.get("warmup", 1.0):
+            self._env.settle_commands()  # type: ignore[attr-defined]
+        if self.mixing.needs_style:
+            scalars |= self.style_source.update()
+        if hasattr(self._env, "command_range"):
+            scalars["command_range"] = float(self._env.command_range)  # type: ignore[attr-defined]
         scalars["style_reward"] = self._style_rewards.mean().item() / (self._style_scale or 1.0)
         scalars["v_task_critic"] = self.storage.returns.mean().item()
         assert self._log is not None
@@ -182,6 +190,7 @@ class ConsMimicPPO(PPO):
                 "learning_rate": self.learning_rate,
                 "mixing": self.mixing.state_dict(),
                 "style_critic": self.style_critic.state_dict(),
+                "style_source": self.style_source.state_dict(),
                 "style_optimizer": self._style_optimizer.state_dict(),
                 "style_generator": self._style_generator.get_state(),
                 "random_state": torch.get_rng_state(),
@@ -200,6 +209,7 @@ class ConsMimicPPO(PPO):
         self.learning_rate = saved["learning_rate"]
         self.mixing.load_state_dict(saved["mixing"])
         self.style_critic.load_state_dict(saved["style_critic"], strict=strict)
+        self.style_source.load_state_dict(saved["style_source"])
         self._style_optimizer.load_state_dict(saved["style_optimizer"])
         self._style_generator.set_state(saved["style_generator"].cpu())
         torch.set_rng_state(saved["random_state"].cpu())

@@ -137,13 +137,16 @@ class Constraint:
         damped = self.multiplier - self.config.multiplier_damping * self.slack
         return clipped(damped, self.config.multiplier_max)
 
-    def step(self, measured_value: float) -> Constraint:
-        """The constraint after one more iteration (Algorithm 1, the lines on λ and v^g*)."""
+    def step(self, measured_value: float, settled: bool = True) -> Constraint:
+        """The constraint after one more iteration (Algorithm 1, the lines on λ and v^g*).
+
+        ``settled`` False: the task itself is still growing, so its value cannot have levelled out yet.
+        """
         config = self.config
         value = smoothed(self.value, measured_value, config.value_smoothing)
         iteration = self.iteration + 1
         if self.best_value is None:
-            return self._step_warmup(iteration, value)
+            return self._step_warmup(iteration, value, settled)
         best_value = self.best_value
         if iteration % config.update_interval == 0:
             best_value = best_so_far(best_value, value)
@@ -153,9 +156,9 @@ class Constraint:
             self, iteration=iteration, value=value, best_value=best_value, slack=slack, multiplier=multiplier
         )
 
-    def _step_warmup(self, iteration: int, value: float) -> Constraint:
+    def _step_warmup(self, iteration: int, value: float, settled: bool) -> Constraint:
         config = self.config
-        values = (*self.warmup_values, value)[-(config.plateau_window + 1) :]
+        values = (*self.warmup_values, value)[-(config.plateau_window + 1) :] if settled else ()
         converged = (
             iteration >= config.warmup_min_iterations
             and len(values) > config.plateau_window
