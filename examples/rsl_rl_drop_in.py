@@ -41,7 +41,7 @@ class PointEnv(VecEnv):
         return self.get_observations(), task_reward, dones, extras
 
 
-def main(alpha: float = 0.8, iterations: int = 120) -> dict[str, float]:
+def main(alpha: float = 0.8, iterations: int = 200) -> dict[str, float]:
     """Train, and return what the last iteration logged as ``ConsMimic/*``."""
     torch.manual_seed(0)
     mlp = {"class_name": "MLPModel", "hidden_dims": [32, 32], "activation": "elu"}

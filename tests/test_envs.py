@@ -18,13 +18,15 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.testing import assert_close
 
-from consmimic.envs import Layout, Task, TaskEnv
+from consmimic.envs import Layout, Task, TaskEnv, TrackingStyle
 from consmimic.envs import rewards as rows
+from consmimic.envs.task import Command
 from consmimic.errors import UserError
 from consmimic.motions import Clip
 from consmimic.rotations import angle_between, from_euler
 from consmimic.sim import CpuPhysics
 from consmimic.tasks import Method, runner_config, task_entry, task_names
+from consmimic.tasks.franka_reach import COMMAND, OBSERVATIONS, REWARDS
 
 N = 5
 
@@ -60,13 +62,33 @@ def tensors(env: TaskEnv, made: Stepped) -> dict[str, Tensor]:
     flat = {f"obs/{name}": group for name, group in made.obs.items()}
     flat |= {f"final/{name}": group for name, group in made.extras.get("final_obs", {}).items()}
     flat |= {f"log/{name}": value for name, value in made.extras.get("log", {}).items()}
-    flat |= {name: made.extras[name] for name in ("time_outs", "style_reward")}
+    flat |= {name: made.extras[name] for name in ("time_outs", "style_reward") if name in made.extras}
     return flat | {"rewards": made.rewards, "dones": made.dones, "qpos": env.physics.state_dict()["qpos"]}
+
+
+def tracks(env: TaskEnv) -> bool:
+    """Whether the environment scores style itself."""
+    return isinstance(env.task.style, TrackingStyle)
 
 
 def assert_same_bits(a: dict[str, Tensor], b: dict[str, Tensor]) -> None:
     assert a.keys() == b.keys()
     assert [name for name in a if not torch.equal(a[name], b[name])] == []
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """A task's own commands, one an episode."""
+
+    command: Command
+    resample_seconds: None = None
+
+    @property
+    def layout(self) -> Layout:
+        return self.command.layout
+
+    def sample(self, count: int, generator: torch.Generator, share: float = 1.0) -> Tensor:
+        return self.command.sample(count, generator, share)
 
 
 @pytest.fixture(params=task_names())
@@ -83,8 +105,7 @@ def assert_well_formed(obs: TensorDict, env: TaskEnv) -> None:
         "policy": task.layout.width,
         "critic": task.layout.width,
         "style": task.features.width,
-        "phase": 1,
-    }
+    } | ({"phase": 1} if tracks(env) else {})
     assert {group: values.shape[1] for group, values in obs.items()} == widths
     assert obs.batch_size == torch.Size([env.num_envs])
     for values in obs.values():
@@ -117,15 +138,19 @@ def test_a_step_returns_what_rsl_rl_wants(name):
     assert env.max_episode_length == round(env.task.episode_seconds / env.step_dt)
     made = step(env)
     assert made.rewards.shape == made.dones.shape == made.extras["time_outs"].shape == (N,)
-    assert made.rewards.dtype == made.extras["style_reward"].dtype == torch.float32
+    assert made.rewards.dtype == torch.float32
     assert made.dones.dtype == made.extras["time_outs"].dtype == torch.bool
     assert made.rewards.isfinite().all()
 
 
 def test_the_style_reward_is_between_0_and_1_and_differs_between_robots(name):
     env = make(name)
+    if not tracks(env):
+        assert "style_reward" not in step(env).extras
+        return
     for number in range(10):
         style = step(env, number).extras["style_reward"]
+        assert style.dtype == torch.float32
         assert style.shape == (N,)
         assert ((style >= 0) & (style <= 1)).all()
     assert len(style.unique()) == N
@@ -143,18 +168,21 @@ def test_final_observations_come_with_ended_episodes_and_only_then(name):
         assert ("log" in made.extras) == bool(robots)
         if robots:
             final, others = made.extras["final_obs"], ~made.dones
-            for group in ("policy", "critic", "style", "phase"):
+            for group in list(made.obs.keys()):
                 assert torch.equal(final[group][others], made.obs[group][others])
                 assert (final[group][robots] != made.obs[group][robots]).any(dim=1).all()
-            assert_close(final["phase"][robots], torch.ones(len(robots), 1))
-            assert torch.equal(made.obs["phase"][robots], torch.zeros(len(robots), 1))
+            if tracks(env):
+                assert_close(final["phase"][robots], torch.ones(len(robots), 1))
+                assert torch.equal(made.obs["phase"][robots], torch.zeros(len(robots), 1))
             assert env.episode_length_buf[robots].tolist() == [0] * len(robots)
 
 
 def test_final_observations_are_the_true_last_ones(name):
     """A twin with longer episodes is not reset, and shows where the robot would have been."""
-    env = make(name)
-    twin = make(name, episode_seconds=2.0 * task_entry(name).task.episode_seconds)
+    task = task_entry(name).task
+    lasting = Lasting(task.command)
+    env = make(name, command=lasting)
+    twin = make(name, command=lasting, episode_seconds=2.0 * task.episode_seconds)
     for one in (env, twin):
         one.episode_length_buf = torch.full((N,), env.max_episode_length - 6)
     for number in range(6):
@@ -165,7 +193,8 @@ def test_final_observations_are_the_true_last_ones(name):
         assert torch.equal(made.extras["final_obs"][group], through.obs[group])
         assert (made.obs[group] != through.obs[group]).any(dim=1).all()
     assert torch.equal(made.rewards, through.rewards)
-    assert torch.equal(made.extras["style_reward"], through.extras["style_reward"])
+    if tracks(env):
+        assert torch.equal(made.extras["style_reward"], through.extras["style_reward"])
 
 
 def test_a_reset_of_one_robot_does_not_touch_the_others(name):
@@ -205,7 +234,7 @@ def test_what_is_handed_out_may_be_changed_without_changing_the_environment(name
         made, other = step(env, number), step(twin, number)
         assert_same_bits(tensors(env, made), tensors(twin, other))
         handed_out = [*made.obs.values(), *made.extras.get("final_obs", {}).values(), made.rewards]
-        for values in (*handed_out, made.extras["style_reward"]):
+        for values in (*handed_out, *([made.extras["style_reward"]] if tracks(env) else [])):
             values.fill_(9.0)
         assert_same_bits(dict(env.get_observations()), dict(twin.get_observations()))
 
@@ -367,7 +396,7 @@ def test_an_unmodified_rsl_rl_runner_trains_on_it(name, capsys):
     env = make(name, count=8)
     preset = task_entry(name).presets["laptop"].with_changes({"num_envs": 8, "num_steps_per_env": 4})
     config = runner_config(preset, Method(name="task-only"))
-    for key in ("fixed_weight_cfg", "exploration_cfg"):
+    for key in ("fixed_weight_cfg", "exploration_cfg", "style_cfg"):
         config["algorithm"].pop(key)
     config["algorithm"]["class_name"] = "PPO"
     torch.manual_seed(0)
@@ -446,6 +475,7 @@ def parts(obs: TensorDict, group: str = "critic") -> dict[str, Tensor]:
 
 
 def test_table_3_observations_actions_and_demonstration():
+    assert REACH.observations == OBSERVATIONS
     assert dict(REACH.layout.parts) == {
         "joint_pos": 7,
         "joint_vel": 7,
@@ -463,6 +493,7 @@ def test_table_3_observations_actions_and_demonstration():
 
 
 def test_table_4_weights_in_the_papers_order():
+    assert REACH.rewards == REWARDS
     weights = {term.name: term.weight for term in REACH.rewards}
     assert list(weights.items()) == [
         ("ee_tracking_coarse", -0.5),
@@ -540,6 +571,7 @@ def turned(quaternions: np.ndarray, vector: list[float]) -> np.ndarray:
 
 
 def test_the_target_is_in_the_papers_box_with_pitch_all_round():
+    assert REACH.command == COMMAND
     command = REACH.command.sample(20_000, torch.Generator().manual_seed(0))
     target = {key: values.double().numpy() for key, values in REACH.command.layout.split(command).items()}
     box = np.array([[0.35, 0.45], [-0.05, 0.05], [0.20, 0.30]])
@@ -636,8 +668,9 @@ class Goal:
 
     command: Tensor
     layout: Layout = REACH.command.layout
+    resample_seconds: None = None
 
-    def sample(self, count: int, generator: torch.Generator) -> Tensor:  # noqa: ARG002
+    def sample(self, count: int, generator: torch.Generator, share: float = 1.0) -> Tensor:  # noqa: ARG002
         return self.command.expand(count, -1)
 
 

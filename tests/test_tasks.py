@@ -59,7 +59,7 @@ def test_changes_reach_nested_keys_and_leave_the_rest():
     [
         ({"num_env": 8}, "unknown preset key 'num_env'. Valid: num_envs,"),
         ({"constraint.rate": 1.0}, "unknown key in preset key constraint 'rate'. Valid: alpha,"),
-        ({"num_envs.x": 1}, "'num_envs' has no parts"),
+        ({"num_envs.x": 1}, "unknown preset key 'num_envs.x'"),
         ({"num_envs": 0}, "num_envs is 0"),
         ({"num_envs": "many"}, "num_envs is 'many'"),
         ({"constraint.alpha": 2.0}, "alpha is 2.0"),

@@ -123,7 +123,7 @@ def _training(task: str, preset: Preset, alpha: float, threads: int) -> tuple[Ca
     )
     ours = runner_config(short, Method(alpha=alpha))
     plain = runner_config(preset, Method(name="task-only"))
-    for key in ("fixed_weight_cfg", "exploration_cfg"):
+    for key in ("fixed_weight_cfg", "exploration_cfg", "style_cfg"):
         plain["algorithm"].pop(key)
     plain["algorithm"]["class_name"] = "PPO"
 

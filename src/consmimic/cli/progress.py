@@ -60,6 +60,8 @@ def _bar() -> Iterator[Callable[[TrainingProgress], None]]:
                 f"task {s['v_task']:.3g}  style {s['style_reward']:.3f}  "
                 f"σ(λ) {s['sigma_lambda']:.2f}  {constraint_words(s)}"
             )
+            if s.get("style_saturated"):
+                words += "  [yellow]discriminator collapsed[/yellow]"
             bars.update(row, completed=progress.iteration, total=progress.total, words=words)
 
         yield show

@@ -2,15 +2,34 @@
 
 from consmimic.envs.env import TaskEnv
 from consmimic.envs.layout import Layout
-from consmimic.envs.task import Demonstrated, Observation, RewardTerm, Showcase, Task, TrackingStyle
+from consmimic.envs.task import (
+    AdversarialStyle,
+    Demonstrated,
+    Growth,
+    Memory,
+    Observation,
+    Pushes,
+    RewardTerm,
+    Showcase,
+    Start,
+    Task,
+    TrackingStyle,
+    Walking,
+)
 
 __all__ = [
+    "AdversarialStyle",
     "Demonstrated",
+    "Growth",
     "Layout",
+    "Memory",
     "Observation",
+    "Pushes",
     "RewardTerm",
     "Showcase",
+    "Start",
     "Task",
     "TaskEnv",
     "TrackingStyle",
+    "Walking",
 ]

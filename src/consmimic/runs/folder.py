@@ -202,6 +202,13 @@ HISTORY_COLUMNS: tuple[str, ...] = (
     "lambda_integrated",
     "sigma_lambda",
     "style_reward",
+    "style_separation",
+    "style_demonstration_accuracy",
+    "style_policy_accuracy",
+    "style_gradient_norm",
+    "style_zero_share",
+    "style_saturated",
+    "command_range",
     "action_std",
 )
 

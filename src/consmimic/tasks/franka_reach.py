@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 
 from consmimic.envs import rewards
 from consmimic.envs.commands import PoseCommand, uniform
-from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Showcase, Task, TrackingStyle
+from consmimic.envs.task import Demonstrated, Inputs, Observation, RewardTerm, Showcase, Start, Task, TrackingStyle
 from consmimic.learner.ppo import ExplorationConfig
 from consmimic.method.constraint import ConstraintConfig
 from consmimic.motions.clip import Clip
@@ -67,10 +67,10 @@ def sense(physics: Physics, inputs: Inputs, ids: Tensor | None = None) -> ReachS
     )
 
 
-def reset_joints(limits: Tensor, count: int, generator: Generator) -> Tensor:
-    """The default pose times U(0.5, 1.5) per joint, within the limits (Isaac Lab)."""  # (7, 2) → (count, 7)
+def reset_joints(limits: Tensor, count: int, generator: Generator) -> Start:
+    """The default pose times U(0.5, 1.5) per joint, within the limits (Isaac Lab)."""
     scaled = _DEFAULT * uniform(0.5, 1.5, (count, len(_DEFAULT)), generator)
-    return torch.clamp(scaled, limits[:, 0], limits[:, 1])
+    return Start(joint_pos=torch.clamp(scaled, limits[:, 0], limits[:, 1]))
 
 
 OBSERVATIONS = (  # Table 3; joint positions are from the default pose, noise is Isaac Lab's
@@ -126,7 +126,9 @@ def _showcase() -> Showcase:
     corners = torch.cartesian_prod(*(torch.tensor(side) for side in (COMMAND.x, COMMAND.y, COMMAND.z)))
     goals = torch.cat([torch.tensor([COMMAND.centre]), corners])
     orientation = torch.tensor(POINTING_DOWN).repeat(len(goals), 1)
-    return Showcase(joint_pos=PANDA.default_joint_pos, commands=torch.cat([goals, orientation], dim=1), goals=goals)
+    return Showcase(
+        start=Start(joint_pos=_DEFAULT.unsqueeze(0)), commands=torch.cat([goals, orientation], dim=1), goals=goals
+    )
 
 
 FRANKA_REACH = Task(

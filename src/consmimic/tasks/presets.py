@@ -12,6 +12,7 @@ from rsl_rl.utils import resolve_nn_activation
 from consmimic.errors import UserError, unknown
 from consmimic.learner.config import from_dict
 from consmimic.learner.ppo import ExplorationConfig
+from consmimic.learner.style import StyleConfig
 from consmimic.method.constraint import ConstraintConfig
 
 
@@ -40,6 +41,7 @@ class Preset:
     save_interval: int = 50
     constraint: ConstraintConfig = field(default_factory=ConstraintConfig)
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
+    style: StyleConfig = field(default_factory=StyleConfig)
     torch_threads: int = 1
     """Fixed by the preset, not by the machine: sums over threads would change a run's bits."""
 
@@ -140,15 +142,18 @@ def runner_config(preset: Preset, method: Method) -> dict[str, Any]:
         "value_loss_coef": preset.value_loss_coef,
         "max_grad_norm": preset.max_grad_norm,
         "exploration_cfg": asdict(preset.exploration),
+        "style_cfg": asdict(preset.style),
     }
     if method.name == "consmimic":
         algorithm["constraint_cfg"] = asdict(preset.constraint) | {"alpha": method.alpha}
     else:
         algorithm["fixed_weight_cfg"] = {"style_weight": method.style_weight or 0.0, "mix": method.mix}
+    # Tracking depends on how far the clip has run, likeness of a transition does not.
+    style_critic = ["critic", "phase"] if preset.style.source == "environment" else ["critic"]
     return {
         "num_steps_per_env": preset.num_steps_per_env,
         "save_interval": preset.save_interval,
-        "obs_groups": {"actor": ["policy"], "critic": ["critic"], "style_critic": ["critic", "phase"]},
+        "obs_groups": {"actor": ["policy"], "critic": ["critic"], "style_critic": style_critic},
         "actor": model
         | {"distribution_cfg": {"class_name": "GaussianDistribution", "init_std": preset.init_noise_std}},
         "critic": dict(model),
@@ -178,7 +183,7 @@ def _typed(key: str, value: Any, current: Any) -> Any:
     elif kind is tuple and isinstance(value, (list, tuple)):
         if all(type(item) is int for item in value):
             return tuple(value)
-    elif type(value) is kind:
+    elif type(value) is kind or current is None:
         return value
     raise UserError(f"preset key {key} is {value!r}; it must be {_KINDS[kind]}")
 

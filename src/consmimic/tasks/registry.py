@@ -33,7 +33,23 @@ def _franka_reach() -> TaskEntry:
     return TaskEntry(task=franka_reach.FRANKA_REACH, presets=franka_reach.PRESETS, default_alpha=0.9)
 
 
-_BUILT_IN: dict[str, Callable[[], TaskEntry]] = {"Franka-Reach": _franka_reach}
+def _anymal_forward() -> TaskEntry:
+    from consmimic.tasks import anymal
+
+    return TaskEntry(task=anymal.ANYMAL_FORWARD, presets=anymal.PRESETS, default_alpha=0.7)
+
+
+def _anymal_lateral() -> TaskEntry:
+    from consmimic.tasks import anymal
+
+    return TaskEntry(task=anymal.ANYMAL_LATERAL, presets=anymal.PRESETS, default_alpha=0.7)
+
+
+_BUILT_IN: dict[str, Callable[[], TaskEntry]] = {
+    "Franka-Reach": _franka_reach,
+    "Anymal-Forward": _anymal_forward,
+    "Anymal-Lateral": _anymal_lateral,
+}
 
 
 def _all() -> dict[str, Callable[[], TaskEntry]]:
