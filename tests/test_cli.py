@@ -330,10 +330,11 @@ def test_the_default_alpha_is_the_tasks():
 
 def test_a_run_is_found_again_only_by_the_same_training(tmp_path):
     params = Train(task=TASK, seed=1).params()
-    assert RunFolder.find(params, tmp_path) is None
+    runs = tmp_path / "franka-reach"
+    assert RunFolder.find(params, runs) is None
     first = RunFolder.create(TASK, "first", tmp_path)
     first.write_params(replace(params, command="another command", machine="another machine"))
-    found = RunFolder.find(params, tmp_path)
+    found = RunFolder.find(params, runs)
     assert found is not None
     assert found.path == first.path
     for other in (
@@ -341,14 +342,14 @@ def test_a_run_is_found_again_only_by_the_same_training(tmp_path):
         Train(task=TASK, seed=1, alpha=0.8),
         Train(task=TASK, seed=1, num_envs=4),
     ):
-        assert RunFolder.find(other.params(), tmp_path) is None
+        assert RunFolder.find(other.params(), runs) is None
 
     finished = RunFolder.create(TASK, "finished", tmp_path)
     finished.write_params(params)
     finished.write_status(finished=True)
     newest = RunFolder.create(TASK, "zz-newest", tmp_path)
     newest.write_params(params)
-    found = RunFolder.find(params, tmp_path)
+    found = RunFolder.find(params, runs)
     assert found is not None
     assert found.path == finished.path
 
@@ -358,7 +359,7 @@ def test_a_run_is_found_again_only_by_the_same_training(tmp_path):
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"unheard_of": 1}))
     with pytest.raises(UserError, match="unheard_of"):
         of_another_version.params()
-    assert RunFolder.find(params, tmp_path) is not None
+    assert RunFolder.find(params, runs) is not None
 
 
 # ---------------------------------------------------------------- train, resume
@@ -767,4 +768,21 @@ def test_a_plan_that_was_stopped_or_killed_goes_on_where_it_was(call, monkeypatc
     assert called.code == 0
     assert "2 of 2 trainings are finished already" in called.out
     assert {path: path.stat().st_mtime_ns for path in logs.glob("*/model_*.pt")} == models
-    assert [path.resolve() for path in evaluated] == [first, second]
+    published = [results / "runs" / name for name in ("task-only-s0", "consmimic-a0.9-s0")]
+    assert [path.resolve() for path in evaluated] == published
+
+    # The published runs are enough to go on from, and to score the policies again; not to train them further.
+    shutil.rmtree(logs)
+    called = call(*plan_words(jobs=2))
+    assert called.code == 0
+    assert "2 of 2 trainings are finished already" in called.out
+    assert not logs.exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(cwd)
+    called = call("evaluate", *map(str, published), "--episodes", "4", "--output", "again")
+    assert called.code == 0
+    again = json.loads((cwd / "again" / "summary.json").read_text())
+    assert again == summary
+    refused = call("train", "--resume", str(published[0]))
+    assert refused.code == 2
+    assert "holds a published policy" in refused.err

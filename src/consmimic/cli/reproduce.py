@@ -80,7 +80,7 @@ class Reproduce:
                 print(shlex.join(command(training)))
             print(f"consmimic evaluate <the runs above> --episodes {self.episodes} --output {output}")
             return 0
-        folders = Plan(planned, jobs).run()
+        folders = Plan(planned, jobs, output / "runs").run()
         evaluate_all(folders, output, episodes=self.episodes)
         return 0
 
@@ -122,11 +122,15 @@ def command(training: Train) -> list[str]:
 
 
 class Plan:
-    """Runs trainings as processes of their own, some at a time, and shows one line over all of them."""
+    """Runs trainings as processes of their own, some at a time, and shows one line over all of them.
 
-    def __init__(self, planned: Sequence[tuple[Train, RunParams]], jobs: int) -> None:
+    What each one made is published, so that a results folder is enough to go on from, without the logs.
+    """
+
+    def __init__(self, planned: Sequence[tuple[Train, RunParams]], jobs: int, published: Path) -> None:
         self._planned = planned
         self._jobs = jobs
+        self._published = published
         self._done = [0.0] * len(planned)  # share of each training that is done
         self._errors: dict[int, IO[str]] = {}
         self._words = ""
@@ -135,8 +139,7 @@ class Plan:
         """Every training's folder, in the plan's order."""
         waiting = []
         for index, (_, params) in enumerate(self._planned):
-            folder = RunFolder.find(params)
-            if folder is not None and folder.finished:
+            if self._is_published(params):
                 self._done[index] = 1.0
             else:
                 waiting.append(index)
@@ -206,15 +209,26 @@ class Plan:
     def _check(self, index: int, process: subprocess.Popen[str]) -> None:
         if process.returncode == 0:
             self._done[index] = 1.0
+            assert self._is_published(self._planned[index][1])
             return
         self._errors[index].seek(0)
         last = self._errors[index].read().strip().splitlines()[-1:] or ["no message"]
         words = shlex.join(command(self._planned[index][0]))
         raise UserError(f"a training failed (exit code {process.returncode}): {words}: {last[0]}")
 
-    @staticmethod
-    def _folder(params: RunParams) -> RunFolder:
-        folder = RunFolder.find(params)
+    def _is_published(self, params: RunParams) -> bool:
+        """Whether the training is finished; if only its logs say so, they are published now."""
+        published = RunFolder.find(params, self._published)
+        if published is not None and published.finished:
+            return True
+        logged = RunFolder.find(params)
+        if logged is None or not logged.finished:
+            return False
+        logged.publish(self._published)
+        return True
+
+    def _folder(self, params: RunParams) -> RunFolder:
+        folder = RunFolder.find(params, self._published)
         assert folder is not None
         return folder
 

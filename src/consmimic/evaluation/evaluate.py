@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
+from consmimic.envs import Task
 from consmimic.errors import UserError
+from consmimic.evaluation.locomotion import evaluate_walking
 from consmimic.evaluation.results import Array, PolicyRecord, Results, Row
-from consmimic.evaluation.rollout import evaluation_env, roll_out, score, showcase_env
+from consmimic.evaluation.rollout import Policy, evaluation_env, imitation_window, roll_out, score, showcase_env
 from consmimic.motions import Clip
 from consmimic.runs import RunFolder
 from consmimic.runs.training import load_policy
@@ -20,16 +22,16 @@ EPISODES = 256
 
 
 def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | None = None) -> PolicyRecord:
-    """One run's row (its ratio still open), history and showcase."""
+    """One run's row (its ratio still open), history, showcase and, of a legged robot, its walking."""
     params, status = folder.params(), folder.status()
     entry = task_entry(params.task)
     task = entry.task
     policy = load_policy(folder)
-    clip = None if params.clip is None else Clip.load(Path(params.clip))
+    clip = None if params.clip is None else Clip.load(Path(params.clip)).with_joints(task.robot.joint_names)
     env = evaluation_env(task, clip, episodes, threads)
     rollout = roll_out(env, policy)
     scores = score(task, env.clip, rollout)
-    showcase = roll_out(showcase_env(task, clip, threads), policy)
+    begin, end = imitation_window(task)
     history = {name: np.array(values) for name, values in folder.read_history().items()}
     row = Row(
         task=params.task,
@@ -41,12 +43,12 @@ def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | 
         preset=params.preset_name,
         value=scores.value,
         tracking=scores.tracking,
-        imitation=_known(scores.imitation),
-        imitation_per_frame=_known(scores.imitation_per_frame),
+        imitation=scores.imitation,
+        imitation_per_frame=scores.imitation_per_frame,
         style_reward=scores.style_reward,
         falls=scores.falls,
         episodes=episodes,
-        imitation_window_s=task.episode_seconds,
+        imitation_window_s=end - begin,
         imitation_rate_hz=1.0 / task.step_seconds,
         imitation_scale=task.imitation_scale,
         terms=rollout.terms,
@@ -57,9 +59,19 @@ def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | 
         commit=params.commit,
         machine=params.machine,
     )
-    return PolicyRecord(
-        row=row, history=history, showcase=np.concatenate([showcase.start[:, None], showcase.trajectory], axis=1)
-    )
+    record = PolicyRecord(row=row, history=history, showcase=_showcase(task, policy, env.clip, threads))
+    if task.walking is None:
+        return record
+    gait, walk = evaluate_walking(task, task.walking, policy, env.clip, threads)
+    return replace(record, row=replace(row, **asdict(gait)), walking=walk)
+
+
+def _showcase(task: Task, policy: Policy, clip: Clip, threads: int | None) -> Array:
+    """(K, T + 1, d); empty for a task without a showcase."""
+    if task.showcase is None:
+        return np.empty((0, 0, task.clip_trajectory(clip).shape[1]))
+    shown = roll_out(showcase_env(task, task.showcase, clip, threads), policy)
+    return np.concatenate([shown.start[:, None], shown.trajectory], axis=1)
 
 
 def gather(records: Sequence[PolicyRecord], clip: Clip | None = None) -> Results:
@@ -68,12 +80,10 @@ def gather(records: Sequence[PolicyRecord], clip: Clip | None = None) -> Results
     if len(tasks) != 1:
         raise UserError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); evaluate one task at a time")
     task = task_entry(tasks.pop()).task
-    clip = clip or task.demonstration()
-    return Results(
-        records=with_ratios(records),
-        demonstration=task.clip_trajectory(clip.resampled(1.0 / task.step_seconds)).double().numpy(),
-        goals=task.showcase.goals.double().numpy(),
-    )
+    clip = task.demonstration() if clip is None else clip.with_joints(task.robot.joint_names)
+    demonstration = task.clip_trajectory(clip.resampled(1.0 / task.step_seconds)).double().numpy()
+    goals = np.empty((0, demonstration.shape[1])) if task.showcase is None else task.showcase.goals.double().numpy()
+    return Results(records=with_ratios(records), demonstration=demonstration, goals=goals)
 
 
 def with_ratios(records: Iterable[PolicyRecord]) -> list[PolicyRecord]:
@@ -90,10 +100,6 @@ def with_ratios(records: Iterable[PolicyRecord]) -> list[PolicyRecord]:
         ratio = row.value / float(np.mean(baseline)) if baseline else None
         filled.append(replace(record, row=replace(row, value_ratio=ratio)))
     return filled
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 def _warmup_end(history: dict[str, Array]) -> int | None:

@@ -13,7 +13,8 @@ from typing import Any, ParamSpec
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -385,6 +386,89 @@ def _reach(interval: Interval) -> list[list[float]] | None:
     if not (np.isfinite(interval.low) and np.isfinite(interval.high)):
         return None
     return [[interval.mean - interval.low], [interval.high - interval.mean]]
+
+
+# ---------------------------------------------------------------- how legged robots walk
+
+GAIT_SECONDS = 2.0
+FEET_ORDER = ("LF", "RH", "RF", "LH")
+"""Diagonal feet next to each other: a trot is two pairs of equal bars."""
+VELOCITY_NAMES = {"v_x": r"$v_x$ (m/s)", "v_y": r"$v_y$ (m/s)", "omega_z": r"$\omega_z$ (rad/s)"}
+
+
+@_styled
+def gait_figure(results: Results) -> Figure:
+    """Which foot is on the ground when: a row for each method, the seed with the median imitation."""
+    groups, styles = _walking(results), looks(results.rows)
+    figure = Figure(figsize=(COLUMN + 0.6, 0.35 + 0.62 * len(groups)))
+    axes = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, (label, group) in zip(axes, groups.items(), strict=True):
+        walk = _median(group).walking
+        step, contact, feet = float(walk["step_seconds"]), walk["contact"], list(walk["feet"])
+        shown = [foot for foot in FEET_ORDER if foot in feet] or feet
+        for place, foot in enumerate(reversed(shown)):
+            on_ground = contact[: round(GAIT_SECONDS / step), feet.index(foot)]
+            ax.broken_barh(_spans(on_ground, step), (place - 0.38, 0.76), color=styles[label].colour, linewidth=0)
+        ax.set(xlim=(0, GAIT_SECONDS), ylim=(-0.6, len(shown) - 0.4), yticks=range(len(shown)))
+        ax.set_yticklabels(reversed(shown))
+        ax.tick_params(axis="y", length=0)
+        ax.set_title(styles[label].name, loc="left", fontsize=7, pad=2)
+        if not len(contact):
+            ax.text(0.5, 0.5, "every robot fell", transform=ax.transAxes, ha="center", va="center", color=FAINT)
+    axes[-1].set_xlabel("time (s)")
+    return figure
+
+
+def _spans(on_ground: Array, step: float) -> list[tuple[float, float]]:
+    """Begin and duration of every stance, s."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on_ground, [False]]).astype(int)))
+    return [(float(begin * step), float((end - begin) * step)) for begin, end in edges.reshape(-1, 2)]
+
+
+@_styled
+def speed_map_figure(results: Results) -> Figure:
+    """How far each method stays behind what it is asked for, over all commands; the mean over seeds."""
+    groups, styles = _walking(results), looks(results.rows)
+    figure = Figure(figsize=(min(PAGE, 1.55 * len(groups) + 0.9), 3.1))
+    axes = figure.subplots(2, len(groups), sharex=True, sharey=True, squeeze=False)
+    for row, (name, unit) in enumerate((("speed_error", "speed error (m/s)"), ("turn_error", "turn error (rad/s)"))):
+        means = {label: _mean_map([record.walking[name] for record in group]) for label, group in groups.items()}
+        finite = np.concatenate([values[np.isfinite(values)] for values in means.values()])
+        norm, cmap = Normalize(0.0, float(np.percentile(finite, 98)) if len(finite) else 1.0), "magma_r"
+        for ax, (label, values) in zip(axes[row], means.items(), strict=True):
+            walk = groups[label][0].walking
+            ax.pcolormesh(walk["map_across"], walk["map_up"], values, cmap=cmap, norm=norm, shading="nearest")
+            ax.set_facecolor("#D8D8D8")  # where every robot fell
+            _outline(ax, walk["demonstrated"])
+            if row == 0:
+                ax.set_title(styles[label].name)
+        figure.colorbar(ScalarMappable(norm, cmap), ax=list(axes[row]), label=unit, pad=0.01, fraction=0.04)
+    across, up = (VELOCITY_NAMES[str(name)] for name in next(iter(groups.values()))[0].walking["map_axes"])
+    for ax in axes[-1]:
+        ax.set_xlabel(across)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(up)
+    return figure
+
+
+def _walking(results: Results) -> dict[str, list[PolicyRecord]]:
+    """As :func:`_records`, of those that walk."""
+    groups = {label: [r for r in group if r.walking] for label, group in _records(results).items()}
+    return {label: group for label, group in groups.items() if group}
+
+
+def _mean_map(maps: Sequence[Array]) -> Array:
+    """Cell by cell, of the seeds that did not fall there."""
+    values = np.stack(maps)
+    known = np.isfinite(values).sum(axis=0)
+    return np.where(known > 0, np.nansum(values, axis=0) / np.maximum(known, 1), np.nan)
+
+
+def _outline(ax: Axes, demonstrated: Array) -> None:
+    """What the clip shows, (2, 2): low and high across, low and high up."""
+    (left, right), (low, high) = demonstrated
+    corners = [(left, low), (right, low), (right, high), (left, high), (left, low)]
+    ax.plot(*zip(*corners, strict=True), color=DEMONSTRATION, linewidth=1.4, clip_on=False)
 
 
 # ---------------------------------------------------------------- training

@@ -227,8 +227,12 @@ SCORE_COLUMNS = (
     ("imitation_per_frame", "distance per frame", 4),
     ("style_reward", "style reward", 3),
     ("symmetry", "symmetry", 3),
+    ("gait_speed", "gait speed (m/s)", 2),
     ("w_mech", "work (J)", 0),
+    ("w_mech_per_metre", "work (J/m)", 1),
     ("t_air", "air time (s)", 3),
+    ("diagonal_phase", "diagonal phase", 3),
+    ("front_phase", "front phase", 3),
     ("falls", "falls", 3),
 )
 """Column of the rows, its title, digits; those that no row has are left out."""
@@ -365,6 +369,9 @@ def illustrations(results: Results) -> list[Illustration]:
         found.append(Illustration("scores", "Scores", SCORES, figures.score_figure(results)))
     if scored and "task-only" in methods and len(methods) > 1:
         found.append(Illustration("tradeoff", "Task against style", TRADEOFF, figures.tradeoff_figure(results)))
+    if any(record.walking for record in results.records):
+        found.append(Illustration("gait", "Which foot is on the ground", GAIT, figures.gait_figure(results)))
+        found.append(Illustration("speed-map", "What is followed", SPEED_MAP, figures.speed_map_figure(results)))
     if "consmimic" in methods:
         constraint = figures.constraint_figure(results)
         found.append(Illustration("constraint", "How the constraint was held", CONSTRAINT, constraint))
@@ -379,6 +386,10 @@ SCORES = "Mean and, from two seeds up, standard deviation; every dot is a traini
 TRADEOFF = """Small marks: training seeds; large marks: means with 95 % intervals (share: Fieller,
 imitation: Student's t). Dashed: the α that was asked for, in its colour. To the right of its line,
 a policy kept more than it had to."""
+GAIT = """Bars: a foot bears weight. In a trot the diagonal feet (LF with RH, RF with LH) step together, the two
+pairs in turns. One robot of the seed with the median imitation score, at the speed of the table."""
+SPEED_MAP = """Mean error over all commands and seeds: darker is worse, grey is where every robot fell. Yellow frame:
+what the demonstration shows; all else the policy had to find without it."""
 CONSTRAINT = """Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint
 watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. Middle: the task's
 weight σ(λ). Bottom: the mean style reward of a step."""

@@ -34,10 +34,18 @@ class Row:
     imitation: float | None
     imitation_per_frame: float | None
     style_reward: float | None = None
+    falls: float | None = None
     symmetry: float | None = None
     w_mech: float | None = None
+    w_mech_absolute: float | None = None
+    w_mech_per_metre: float | None = None
     t_air: float | None = None
-    falls: float | None = None
+    diagonal_phase: float | None = None
+    front_phase: float | None = None
+    gait_speed: float | None = None
+    gait_seconds: float | None = None
+    """The recording that these are taken over, from ``symmetry`` on; of each robot that did not fall in it."""
+    gait_falls: float | None = None
     episodes: int
     imitation_window_s: float
     """Seconds of motion compared with the clip, at ``imitation_rate_hz``; the score means nothing without them."""
@@ -72,6 +80,11 @@ class PolicyRecord:
     """Column of the run's history → one value per iteration (nan where there is none)."""
     showcase: Array
     """(K, T + 1, d): trajectories from the showcase start to the showcase goals, the start included."""
+    walking: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """How a legged robot walks; empty for others. The gait of one robot: ``contact`` (T, F) of its ``feet`` (F,), every
+    ``step_seconds``, at ``gait_command`` (3,): v_x, v_y, ω. The map of commands: ``map_axes`` (2,), the names of what
+    varies across and up; their values ``map_across`` (A,), ``map_up`` (U,); mean errors ``speed_error`` (U, A) in m/s
+    and ``turn_error`` (U, A) in rad/s, NaN after a fall; ``demonstrated`` (2, 2), the clip's range on each axis."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,14 +95,17 @@ class Results:
     demonstration: Array
     """(T, d)"""
     goals: Array
-    """(K, d): where the showcase trajectories are to end."""
+    """(K, d): where the showcase trajectories are to end; K is 0 for a task without a showcase."""
 
     @property
     def rows(self) -> list[Row]:
         return [record.row for record in self.records]
 
     def save(self, folder: Path) -> None:
-        """``summary.json``, ``curves.npz`` and ``trajectories.npz``; each written aside and renamed."""
+        """``summary.json``, ``curves.npz``, ``trajectories.npz`` and, of legged robots, ``walking.npz``.
+
+        Each is written aside and renamed.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         write_rows(folder / "summary.json", self.rows)
         curves = {
@@ -100,19 +116,33 @@ class Results:
         _write_npz(folder / "curves.npz", curves)
         moves = {f"{index:03d}": record.showcase.astype(np.float32) for index, record in enumerate(self.records)}
         _write_npz(folder / "trajectories.npz", moves | {"demonstration": self.demonstration, "goals": self.goals})
+        walks = {
+            f"{index:03d}/{name}": values
+            for index, record in enumerate(self.records)
+            for name, values in record.walking.items()
+        }
+        if walks:
+            _write_npz(folder / "walking.npz", walks)
+        else:
+            (folder / "walking.npz").unlink(missing_ok=True)
 
     @staticmethod
     def load(folder: Path) -> Results:
         rows = read_rows(folder / "summary.json")
         try:
-            with np.load(folder / "curves.npz") as curves, np.load(folder / "trajectories.npz") as moves:
-                histories: list[dict[str, Array]] = [{} for _ in rows]
-                for key in curves.files:
-                    index, _, name = key.partition("/")
-                    histories[int(index)][name] = curves[key].astype(np.float64)
+            histories = _read_by_record(folder / "curves.npz", len(rows))
+            walks = [{} for _ in rows]
+            if (folder / "walking.npz").exists():
+                walks = _read_by_record(folder / "walking.npz", len(rows))
+            with np.load(folder / "trajectories.npz") as moves:
                 records = [
-                    PolicyRecord(row=row, history=history, showcase=moves[f"{index:03d}"].astype(np.float64))
-                    for index, (row, history) in enumerate(zip(rows, histories, strict=True))
+                    PolicyRecord(
+                        row=row,
+                        history={name: values.astype(np.float64) for name, values in history.items()},
+                        showcase=moves[f"{index:03d}"].astype(np.float64),
+                        walking=walk,
+                    )
+                    for index, (row, history, walk) in enumerate(zip(rows, histories, walks, strict=True))
                 ]
                 return Results(records=records, demonstration=moves["demonstration"], goals=moves["goals"])
         except (OSError, KeyError, ValueError, IndexError) as error:
@@ -133,6 +163,16 @@ def read_rows(path: Path) -> list[Row]:
         return [Row(**{key: value for key, value in row.items() if key in valid}) for row in plain]
     except (OSError, json.JSONDecodeError, TypeError, AttributeError) as error:
         raise UserError(f"{path} cannot be read as results: {error}") from None
+
+
+def _read_by_record(path: Path, count: int) -> list[dict[str, NDArray[Any]]]:
+    """Arrays named ``index/name``, by index."""
+    found: list[dict[str, NDArray[Any]]] = [{} for _ in range(count)]
+    with np.load(path) as arrays:
+        for key in arrays.files:
+            index, _, name = key.partition("/")
+            found[int(index)][name] = arrays[key]
+    return found
 
 
 def _write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

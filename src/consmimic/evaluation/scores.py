@@ -1,4 +1,5 @@
-"""The scores of the paper's evaluation: S_imit (Eq. 12), S_sym (Eq. 13), W_mech and T_air (under Q4).
+"""The scores of the paper's evaluation: S_imit (Eq. 12), S_sym (Eq. 13), W_mech and T_air (under Q4); and which
+feet step together, which tells a trot from other gaits.
 
 Each is a pure function of recorded arrays, time first. Their meaning and their limits: docs/metrics.md.
 """
@@ -73,6 +74,44 @@ def mean_air_time(contact: ArrayLike, timestep: float) -> float:
     """
     durations = swing_durations(contact, timestep)
     return float(durations.mean()) if len(durations) else float("nan")
+
+
+def touch_downs(contact: ArrayLike, *, shortest_swing: int = 1) -> NDArray[np.intp]:
+    """The frames in which a foot comes down, (K,): contact (T,) of one foot.
+
+    Only after at least ``shortest_swing`` frames in the air: a bounce is no step.
+    """
+    C = np.asarray(contact)
+    if C.ndim != 1 or C.dtype != np.bool_:
+        raise UserError(f"contact has shape {C.shape} and type {C.dtype}; expected booleans (T,)")
+    on_ground = np.flatnonzero(C)
+    frames_off = np.diff(on_ground, prepend=-1) - 1  # before each frame on the ground
+    return on_ground[frames_off >= _positive("shortest_swing", shortest_swing)]
+
+
+def phase_difference(contact_a: ArrayLike, contact_b: ArrayLike, *, shortest_swing: int = 1) -> float:
+    """How far apart two feet step, in cycles, 0 (together) to 0.5 (in turns): contact (T,) of each.
+
+    The circular median of where b's touch-downs lie in the cycles of a, which go from touch-down to touch-down.
+    NaN where a foot comes down fewer than three times, or b never within a cycle of a.
+    """
+    a, b = (touch_downs(contact, shortest_swing=shortest_swing) for contact in (contact_a, contact_b))
+    if min(len(a), len(b)) < 3:
+        return float("nan")
+    cycle = np.searchsorted(a, b, side="right") - 1
+    within = (cycle >= 0) & (cycle < len(a) - 1)
+    if not within.any():
+        return float("nan")
+    begin, end = a[cycle[within]], a[cycle[within] + 1]
+    offset = circular_median((b[within] - begin) / (end - begin))
+    return min(offset, 1.0 - offset)
+
+
+def circular_median(phases: ArrayLike) -> float:
+    """The phase, of those given in [0, 1), with the smallest sum of distances to the others around the circle."""
+    x = np.asarray(phases, dtype=np.float64)
+    apart = np.abs((x[:, None] - x + 0.5) % 1.0 - 0.5)
+    return float(x[apart.sum(axis=1).argmin()])
 
 
 def _distances(values: ArrayLike) -> Array:

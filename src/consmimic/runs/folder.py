@@ -76,10 +76,11 @@ class RunFolder:
         return folder
 
     @staticmethod
-    def find(params: RunParams, root: Path = LOGS) -> RunFolder | None:
-        """The newest run of the same training, finished ones first."""
+    def find(params: RunParams, parent: Path | None = None) -> RunFolder | None:
+        """The newest run of the same training among those in a folder, by default the task's logs; finished first."""
         found = []
-        for file in sorted((root / experiment_name(params.task)).glob("*/params/run.yaml")):
+        parent = LOGS / experiment_name(params.task) if parent is None else parent
+        for file in sorted(parent.glob("*/params/run.yaml")):
             folder = RunFolder(file.parent.parent)
             try:
                 same = folder.params().same_training(params)
@@ -144,6 +145,22 @@ class RunFolder:
                 print(f"{path} cannot be read ({reason}); trying the one before it", file=sys.stderr)
         raise UserError(f"none of the {len(checkpoints)} checkpoints in {self.path} can be read")
 
+    def publish(self, parent: Path) -> RunFolder:
+        """A copy small enough to be kept: parameters, status, history, and the policy without what training needs."""
+        _, checkpoint = self.load_checkpoint()
+        params = self.params()
+        copy = RunFolder(parent / f"{params.method.label}-s{params.seed}")
+        copy.path.mkdir(parents=True, exist_ok=True)
+        for old in copy.checkpoints():
+            old.unlink()
+        copy.write_params(params)
+        _write(copy.history_file, self.history_file.read_text())
+        aside = copy.path / "policy.part"
+        torch.save({key: checkpoint[key] for key in ("actor_state_dict", "iter", "infos")}, aside)
+        os.replace(aside, copy.path / f"model_{checkpoint['iter']}.pt")
+        copy.write_status(**self.status())  # last: it says that the copy is whole
+        return copy
+
     # --- history: one row per iteration
 
     def read_history(self) -> dict[str, list[float]]:
@@ -166,7 +183,7 @@ class RunFolder:
             writer = csv.DictWriter(file, HISTORY_COLUMNS, restval="", extrasaction="ignore")
             if fresh:
                 writer.writeheader()
-            writer.writerow(dict(scalars))
+            writer.writerow({name: f"{value:.7g}" for name, value in scalars.items()})
 
     def _rows(self) -> Iterator[dict[str, str]]:
         if self.history_file.exists():

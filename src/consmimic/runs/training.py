@@ -79,6 +79,8 @@ def train(
     preset = params.preset
     resumed = bool(folder.checkpoints())
     path, checkpoint = folder.load_checkpoint() if resumed else (None, {})
+    if resumed and "optimizer_state_dict" not in checkpoint:
+        raise UserError(f"{folder.path} holds a published policy, without what training needs to go on from it")
     env = make_env(params, preset.num_envs, params.seed, threads)
     with (folder.path / "train.log").open("a") as log, contextlib.redirect_stdout(log):
         runner = make_runner(params, env, folder.path)
