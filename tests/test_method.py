@@ -252,7 +252,7 @@ def test_eq7_lambda_goes_down_the_gradient_of_its_objective(best):
     multiplier = tensor(1.3, dtype=torch.float64, requires_grad=True)
     objective = multiplier * (value - threshold(best, alpha)) / abs(best)
     (gradient,) = torch.autograd.grad(objective, multiplier)
-    stepped = step_multiplier(1.3, relative_slack(value, best, alpha), rate, bound=10.0)
+    stepped = step_multiplier(1.3, relative_slack(value, best, alpha), rate, -10.0, 10.0)
     assert stepped == pytest.approx(1.3 - rate * gradient.item())
     assert gradient != 0
 
@@ -261,8 +261,8 @@ def test_eq7_lambda_rises_when_the_task_falls_short_and_falls_while_there_is_sla
     assert relative_slack(8.0, 10.0, 0.9) == pytest.approx(-0.1)
     assert relative_slack(9.5, 10.0, 0.9) == pytest.approx(0.05)
     assert relative_slack(9.0, 10.0, 0.9) == pytest.approx(0.0)
-    assert step_multiplier(0.0, -0.1, 2.0, 5.0) == pytest.approx(0.2)
-    assert step_multiplier(0.0, 0.05, 2.0, 5.0) == pytest.approx(-0.1)
+    assert step_multiplier(0.0, -0.1, 2.0, -3.0, 5.0) == pytest.approx(0.2)
+    assert step_multiplier(0.0, 0.05, 2.0, -3.0, 5.0) == pytest.approx(-0.1)
 
 
 def test_relative_slack_does_not_depend_on_the_units_of_the_reward():
@@ -274,14 +274,14 @@ def test_relative_slack_is_finite_when_the_best_is_zero():
 
 
 def test_lambda_may_be_negative_and_stays_within_its_bound():
-    assert step_multiplier(0.1, 0.5, 1.0, 5.0) == pytest.approx(-0.4)
-    assert step_multiplier(-4.9, 0.5, 1.0, 5.0) == -5.0
-    assert step_multiplier(4.9, -0.5, 1.0, 5.0) == 5.0
+    assert step_multiplier(0.1, 0.5, 1.0, -3.0, 5.0) == pytest.approx(-0.4)
+    assert step_multiplier(-2.9, 0.5, 1.0, -3.0, 5.0) == -3.0
+    assert step_multiplier(4.9, -0.5, 1.0, -3.0, 5.0) == 5.0
 
 
 @pytest.mark.parametrize(("value", "kept"), [(0.2, 0.2), (-0.2, -0.2), (3.0, 1.0), (-3.0, -1.0), (math.inf, 1.0)])
 def test_clipped_keeps_within_the_bound(value, kept):
-    assert clipped(value, 1.0) == kept
+    assert clipped(value, -1.0, 1.0) == kept
 
 
 def test_eq9_only_ever_rises():
@@ -357,6 +357,7 @@ QUICK = ConstraintConfig(
     multiplier_lr=1.0,
     multiplier_damping=0.0,
     slack_limit=1.0,
+    multiplier_min=-3.0,
     multiplier_max=3.0,
     value_smoothing=1.0,
     warmup_min_iterations=3,

@@ -18,9 +18,10 @@ from consmimic.evaluation.evaluate import EPISODES, evaluate_run, gather
 from consmimic.evaluation.report import illustrations, summary, write_report
 from consmimic.evaluation.results import Results
 from consmimic.evaluation.tables import summary_table
-from consmimic.motions import Clip
 from consmimic.runs import RunFolder
 from consmimic.runs.folder import LOGS, experiment_name
+from consmimic.runs.training import load_clip
+from consmimic.tasks import task_entry
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def evaluate_all(
             records.append(evaluate_run(folder, episodes=episodes, threads=threads))
     clips = {folder.params().clip for folder in folders}
     clip = next(iter(clips)) if len(clips) == 1 else None
-    results = gather(records, None if clip is None else Clip.load(Path(clip)))
+    results = gather(records, load_clip(task_entry(records[0].row.task).task, clip))
     results.save(output)
     task = results.rows[0].task
     write_report(results, output / "report.html", title=f"{task}: what was learned")

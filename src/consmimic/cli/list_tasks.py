@@ -15,5 +15,7 @@ class ListTasks:
         for name in task_names():
             entry = task_entry(name)
             print(f"{name}  (alpha {entry.default_alpha:g})\n  {entry.task.summary}")
+            for clip in entry.task.other_demonstrations:
+                print(f"  --clip {clip}")
             for label, preset in entry.presets.items():
                 print(f"  --preset {label}: {preset.num_envs} robots, {preset.max_iterations} iterations")

@@ -15,5 +15,6 @@ def _arg(metavar: str):
 OptionalInt = Annotated[int | None, _arg("N")]
 OptionalShare = Annotated[float | None, _arg("SHARE")]
 OptionalPath = Annotated[Path | None, _arg("PATH")]
+OptionalClip = Annotated[str | None, _arg("NAME|PATH")]
 OptionalName = Annotated[str | None, _arg("NAME")]
 KeyValues = Annotated[tuple[str, ...], _arg("[KEY=VALUE ...]")]

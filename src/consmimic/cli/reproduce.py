@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from threading import Thread
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from consmimic.cli.evaluate import evaluate_all
-from consmimic.cli.options import KeyValues, OptionalInt, OptionalPath
+from consmimic.cli.options import KeyValues, OptionalClip, OptionalInt, OptionalPath
 from consmimic.cli.train import Train
 from consmimic.errors import UserError
 from consmimic.evaluation.evaluate import EPISODES
@@ -43,12 +43,16 @@ class Reproduce:
     """Name of a task; `consmimic list` shows them."""
     seeds: int = 5
     """Seeds 0 to SEEDS - 1 of every method."""
-    alphas: tuple[float, ...] = (1.0, 0.9, 0.8)
-    """ConsMimic with each of these."""
+    alphas: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="[SHARE ...]", help_behavior_hint="")] = None
+    """ConsMimic with each of these. Default: the paper's for the task."""
     style_weights: tuple[float, ...] = (0.2, 0.5)
     """Fixed-weight baselines with each of these; task-only is always there."""
     mix: tuple[str, ...] = ("rewards",)
     """How the fixed weights mix: rewards, advantages, or both."""
+    symmetry: Literal["with", "without", "both"] = "with"
+    """ConsMimic with the robot's mirrors in its style, without, or both (the paper's table of symmetry scores)."""
+    clip: OptionalClip = None
+    """As for `consmimic train`."""
     preset: str = "laptop"
     """As for `consmimic train`."""
     iterations: OptionalInt = None
@@ -62,13 +66,13 @@ class Reproduce:
     episodes: int = EPISODES
     """Episodes for each policy's evaluation."""
     jobs: OptionalInt = None
-    """Trainings at once, each on its share of the cores. Default: one per core."""
+    """Trainings at once, each on its share of the cores. Default: as many as keep every core busy."""
     dry_run: bool = False
     """Print the commands and stop."""
 
     def run(self) -> int:
         cores = available_threads()
-        jobs = cores if self.jobs is None else self.jobs
+        jobs = max(1, cores // self._threads_of_one()) if self.jobs is None else self.jobs
         for name, number in (("jobs", jobs), ("seeds", self.seeds), ("episodes", self.episodes)):
             if number < 1:
                 raise UserError(f"{name} is {number}; at least 1 is needed")
@@ -84,14 +88,20 @@ class Reproduce:
         evaluate_all(folders, output, episodes=self.episodes)
         return 0
 
+    def _threads_of_one(self) -> int:
+        """How many cores one training keeps busy while it learns."""
+        return task_entry(self.task).preset(self.preset).torch_threads
+
     def trainings(self, threads: int) -> list[Train]:
         """Seed by seed, so that a plan that is stopped early has every method."""
-        task_entry(self.task)
+        entry = task_entry(self.task)
+        alphas = self.alphas if self.alphas is not None else entry.compared_alphas or (entry.default_alpha,)
         common: dict[str, Any] = {
             "task": self.task,
             "preset": self.preset,
             "iterations": self.iterations,
             "num_envs": self.num_envs,
+            "clip": self.clip,
             "set": self.set,
             "threads": threads,
         }
@@ -99,7 +109,11 @@ class Reproduce:
         methods += [
             {"method": "fixed", "style_weight": weight, "mix": mix} for mix in self.mix for weight in self.style_weights
         ]
-        methods += [{"method": "consmimic", "alpha": alpha} for alpha in self.alphas]
+        methods += [
+            {"method": "consmimic", "alpha": alpha, "symmetry": symmetry}
+            for alpha in alphas
+            for symmetry in {"with": (True,), "without": (False,), "both": (True, False)}[self.symmetry]
+        ]
         wanted = (Train(**common, **method, seed=seed) for seed in range(self.seeds) for method in methods)
         return list(dict.fromkeys(wanted))
 
@@ -114,6 +128,8 @@ def command(training: Train) -> list[str]:
             continue
         if field.name == "task":
             words.append(str(value))
+        elif isinstance(value, bool):
+            words.append(_flag(field.name) if value else _flag(f"no_{field.name}"))
         elif isinstance(value, tuple):
             words += [_flag(field.name), *map(str, value)]
         else:

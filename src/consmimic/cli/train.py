@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 import yaml
 
-from consmimic.cli.options import KeyValues, OptionalInt, OptionalName, OptionalPath, OptionalShare
+from consmimic.cli.options import KeyValues, OptionalClip, OptionalInt, OptionalName, OptionalPath, OptionalShare
 from consmimic.cli.progress import shown
 from consmimic.envs import Task
 from consmimic.errors import UserError
@@ -53,8 +53,10 @@ class Train:
     """Robots simulated at once. Default: the preset's."""
     threads: OptionalInt = None
     """Threads of the physics. Default: the cores that this process may use."""
-    clip: OptionalPath = None
-    """Your demonstration (npz). Default: the one that comes with the task."""
+    clip: OptionalClip = None
+    """Your demonstration (npz), or the name of one that comes with the task. Default: the task's first."""
+    symmetry: bool = True
+    """Whether an adversarial style knows the robot's mirrors (the paper's symmetry-augmented style)."""
     resume: OptionalPath = None
     """Go on with this run folder, from its newest checkpoint."""
     config: OptionalPath = None
@@ -97,10 +99,14 @@ class Train:
         alpha = self.alpha
         if self.method == "consmimic" and alpha is None:
             alpha = entry.default_alpha
-        method = Method(name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix)
+        method = Method(
+            name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix, symmetry=self.symmetry
+        )
         preset = self._preset(entry.preset(self.preset))
-        if self.clip is not None:
-            _check_clip(self.clip, entry.task)
+        clip = self.clip
+        if clip is not None and clip not in entry.task.other_demonstrations:
+            clip = str(Path(clip).resolve())
+            _check_clip(Path(clip), entry.task)
         if self.name is not None and Path(self.name).name != self.name:
             raise UserError(f"name is '{self.name}'; it is a part of a folder's name, without /")
         return RunParams(
@@ -109,7 +115,7 @@ class Train:
             seed=self.seed,
             preset_name=self.preset,
             preset=preset,
-            clip=None if self.clip is None else str(self.clip.resolve()),
+            clip=clip,
             command=shlex.join(["consmimic", *sys.argv[1:]]),
             commit=commit(),
             machine=machine(),
@@ -147,6 +153,7 @@ class Train:
             "preset",
             "num_envs",
             "clip",
+            "symmetry",
             "config",
             "set",
             "name",

@@ -6,7 +6,7 @@ Environments read these records; the files in ``tasks/`` fill them in, row by ro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -238,6 +238,8 @@ class Task:
     """η of Eq. 12."""
     imitation_span: tuple[float, float] | None = None
     """From when to when in an episode its motion is compared with the clip, s; None: all of it."""
+    other_demonstrations: Mapping[str, Callable[[], Clip]] = field(default_factory=dict)
+    """Further built-in clips, by name."""
     showcase: Showcase | None = None
     walking: Walking | None = None
     mirrors: tuple[TaskMirror, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,8 +13,8 @@ from consmimic.evaluation.locomotion import evaluate_walking
 from consmimic.evaluation.results import Array, PolicyRecord, Results, Row
 from consmimic.evaluation.rollout import Policy, evaluation_env, imitation_window, roll_out, score, showcase_env
 from consmimic.motions import Clip
-from consmimic.runs import RunFolder
-from consmimic.runs.training import load_policy
+from consmimic.runs import RunFolder, RunParams
+from consmimic.runs.training import load_clip, load_policy
 from consmimic.tasks import task_entry
 
 EPISODES = 256
@@ -27,7 +26,7 @@ def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | 
     entry = task_entry(params.task)
     task = entry.task
     policy = load_policy(folder)
-    clip = None if params.clip is None else Clip.load(Path(params.clip)).with_joints(task.robot.joint_names)
+    clip = load_clip(task, params.clip)
     env = evaluation_env(task, clip, episodes, threads)
     rollout = roll_out(env, policy)
     scores = score(task, env.clip, rollout)
@@ -39,6 +38,7 @@ def evaluate_run(folder: RunFolder, *, episodes: int = EPISODES, threads: int | 
         style_weight=params.method.style_weight,
         mix=params.method.mix if params.method.name == "fixed" else None,
         alpha=params.method.alpha,
+        mirrored=_mirrored(params, task),
         seed=params.seed,
         preset=params.preset_name,
         value=scores.value,
@@ -80,7 +80,7 @@ def gather(records: Sequence[PolicyRecord], clip: Clip | None = None) -> Results
     if len(tasks) != 1:
         raise UserError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); evaluate one task at a time")
     task = task_entry(tasks.pop()).task
-    clip = task.demonstration() if clip is None else clip.with_joints(task.robot.joint_names)
+    clip = clip or task.demonstration()
     demonstration = task.clip_trajectory(clip.resampled(1.0 / task.step_seconds)).double().numpy()
     goals = np.empty((0, demonstration.shape[1])) if task.showcase is None else task.showcase.goals.double().numpy()
     return Results(records=with_ratios(records), demonstration=demonstration, goals=goals)
@@ -100,6 +100,12 @@ def with_ratios(records: Iterable[PolicyRecord]) -> list[PolicyRecord]:
         ratio = row.value / float(np.mean(baseline)) if baseline else None
         filled.append(replace(record, row=replace(row, value_ratio=ratio)))
     return filled
+
+
+def _mirrored(params: RunParams, task: Task) -> bool | None:
+    if params.method.name == "task-only" or not task.mirrors:
+        return None
+    return params.method.symmetry and params.preset.style.symmetry
 
 
 def _warmup_end(history: dict[str, Array]) -> int | None:

@@ -88,10 +88,11 @@ def looks(rows: Sequence[Row]) -> dict[str, Look]:
     for label, group in groups.items():
         row = group[0]
         if row.method == "consmimic":
-            found[label] = Look(rf"$\alpha={row.alpha}$", _shade(GREENS, alphas.index(label), len(alphas)), "D")
+            found[label] = Look(
+                rf"$\alpha={row.alpha}${row.note}", _shade(GREENS, alphas.index(label), len(alphas)), "D"
+            )
         elif row.method == "fixed":
-            suffix = " (adv.)" if row.mix == "advantages" else ""
-            name = rf"$\omega^s={row.style_weight:g}${suffix}"
+            name = rf"$\omega^s={row.style_weight:g}${row.note}"
             found[label] = Look(name, _shade(BLUES, weights.index(label), len(weights)), "s")
         else:
             found[label] = Look("task-only", TASK_ONLY, "o")

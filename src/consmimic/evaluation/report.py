@@ -164,6 +164,8 @@ def _verdicts(results: Results) -> str:
         ("… than each fixed weight that keeps as much", _over_fixed),
         ("… than the next higher α", _over_stricter),
     ]
+    if any(checks.over_no_mirrors for checks in all_checks):
+        rows.append(("Moves more symmetrically than without mirrors", lambda c: _verdict(c.over_no_mirrors, _signed)))
     head = "".join(f"<th>{name_html(checks.rows[0])}</th>" for checks in all_checks)
     body = "".join(_table_row(name, (cell(checks) for checks in all_checks)) for name, cell in rows)
     return f"""<h2>What the seeds show</h2>
@@ -413,9 +415,9 @@ def _illustrated(illustration: Illustration) -> str:
 def name_text(row: Row) -> str:
     """The method and its parameter."""
     if row.method == "consmimic":
-        return f"ConsMimic α = {row.alpha}"
+        return f"ConsMimic α = {row.alpha}{row.note}"
     if row.method == "fixed":
-        return f"fixed weight ωˢ = {row.style_weight}" + (" (advantages)" if row.mix == "advantages" else "")
+        return f"fixed weight ωˢ = {row.style_weight}{row.note}"
     return row.method
 
 

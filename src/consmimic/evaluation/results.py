@@ -26,6 +26,8 @@ class Row:
     style_weight: float | None
     mix: str | None
     alpha: float | None
+    mirrored: bool | None = None
+    """Whether the style knew the robot's mirrors (Eqs. 10, 11); None where it has none."""
     seed: int
     preset: str
     value: float
@@ -65,10 +67,19 @@ class Row:
     def label(self) -> str:
         """The method and its parameter, for people."""
         if self.method == "consmimic":
-            return f"ConsMimic α={self.alpha:g}"
+            return f"ConsMimic α={self.alpha:g}{self.note}"
         if self.method == "fixed":
-            return f"ω^s={self.style_weight:g}" + (" (advantages)" if self.mix == "advantages" else "")
+            return f"ω^s={self.style_weight:g}{self.note}"
         return "task-only"
+
+    @property
+    def note(self) -> str:
+        """In what the method departs from its usual form, in brackets; nothing where it does not."""
+        notes = [
+            *(["advantages"] if self.mix == "advantages" else []),
+            *(["no mirrors"] if self.mirrored is False else []),
+        ]
+        return f" ({', '.join(notes)})" if notes else ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

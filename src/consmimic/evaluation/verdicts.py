@@ -101,7 +101,12 @@ def on_target(rows: Sequence[Row], baseline: Sequence[Row], alpha: float, margin
 
 def imitates_better(rows: Sequence[Row], others: Sequence[Row]) -> Verdict | None:
     """S_imit above that of the others; None where one side has no score."""
-    ours, theirs = known(rows, "imitation"), known(others, "imitation")
+    return exceeds(rows, others, "imitation")
+
+
+def exceeds(rows: Sequence[Row], others: Sequence[Row], score: str) -> Verdict | None:
+    """A score above that of the others; None where one side has none."""
+    ours, theirs = known(rows, score), known(others, score)
     if not (ours and theirs):
         return None
     difference = welch_difference(ours, theirs)
@@ -218,6 +223,8 @@ class Checks:
     over_fixed: Sequence[Comparison]
     over_stricter: Comparison | None
     """Against the next higher α: what giving up task value bought; None for the highest."""
+    over_no_mirrors: Verdict | None
+    """S_sym against the same α without mirrors (Eqs. 10, 11); None where there is none."""
 
     @property
     def rivals(self) -> list[Comparison]:
@@ -235,6 +242,10 @@ def check_all(results: Results) -> list[Checks]:
         alpha = rows[0].alpha
         if rows[0].method != "consmimic" or alpha is None:
             continue
+        stricter = [checks for checks in found if checks.alpha > alpha and checks.rows[0].note == rows[0].note]
+        unmirrored = [
+            row for row in results.rows if row.method == "consmimic" and row.alpha == alpha and row.mirrored is False
+        ]
         tails = [tail(record.history) for record in results.records if record.row.label == label]
         found.append(
             Checks(
@@ -245,7 +256,8 @@ def check_all(results: Results) -> list[Checks]:
                 settling=Settling([last for last in tails if last is not None]),
                 over_task_only=imitates_better(rows, baseline),
                 over_fixed=[compare(rows, others) for others in fixed],
-                over_stricter=compare(rows, found[-1].rows) if found else None,
+                over_stricter=compare(rows, stricter[-1].rows) if stricter else None,
+                over_no_mirrors=exceeds(rows, unmirrored, "symmetry") if rows[0].mirrored else None,
             )
         )
     return found
@@ -260,7 +272,7 @@ def by_method(rows: Iterable[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in sorted(
         rows,
-        key=lambda r: (kinds.index(r.method), r.mix or "", r.style_weight or 0.0, -(r.alpha or 0.0), r.seed),
+        key=lambda r: (kinds.index(r.method), r.note, r.style_weight or 0.0, -(r.alpha or 0.0), r.seed),
     ):
         groups.setdefault(row.label, []).append(row)
     return groups

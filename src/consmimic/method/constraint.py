@@ -33,17 +33,17 @@ def relative_slack(value: float, best_value: float, alpha: float) -> float:
     return (value - threshold(best_value, alpha)) / max(abs(best_value), 1e-6)
 
 
-def step_multiplier(multiplier: float, slack: float, learning_rate: float, bound: float) -> float:
+def step_multiplier(multiplier: float, slack: float, learning_rate: float, low: float, high: float) -> float:
     """One step of gradient descent on λ (v^g − αv^g*) (Eq. 7): λ falls while there is slack, rises when violated.
 
     λ is the free logit of Eq. 8's σ, not λ >= 0: otherwise style could never weigh more than half.
     """
-    return clipped(multiplier - learning_rate * slack, bound)
+    return clipped(multiplier - learning_rate * slack, low, high)
 
 
-def clipped(value: float, bound: float) -> float:
-    """The value, kept within ±bound."""
-    return min(max(value, -bound), bound)
+def clipped(value: float, low: float, high: float) -> float:
+    """The value, kept within the bounds."""
+    return min(max(value, low), high)
 
 
 def best_so_far(best_value: float, value: float) -> float:
@@ -78,6 +78,8 @@ class ConstraintConfig:
     """Proportional term: Eq. 8 sees λ − damping · slack, which takes the overshoot out of the loop. 0: off."""
     slack_limit: float = 0.1
     """Slack beyond ± this counts as this: a large slack after the warm-up must not throw λ."""
+    multiplier_min: float = -3.0
+    """σ(−3) = 0.05: style has nearly all there is, and further down the way back would only be longer."""
     multiplier_max: float = 5.0
     """|λ| is kept below this: σ(±5) is 0.993 or 0.007. Farther out λ only takes longer to come back."""
     value_smoothing: float = 0.1
@@ -135,7 +137,7 @@ class Constraint:
         if self.best_value is None:
             return math.inf
         damped = self.multiplier - self.config.multiplier_damping * self.slack
-        return clipped(damped, self.config.multiplier_max)
+        return clipped(damped, self.config.multiplier_min, self.config.multiplier_max)
 
     def step(self, measured_value: float, settled: bool = True) -> Constraint:
         """The constraint after one more iteration (Algorithm 1, the lines on λ and v^g*).
@@ -150,8 +152,10 @@ class Constraint:
         best_value = self.best_value
         if iteration % config.update_interval == 0:
             best_value = best_so_far(best_value, value)
-        slack = clipped(relative_slack(value, best_value, config.aim), config.slack_limit)
-        multiplier = step_multiplier(self.multiplier, slack, config.multiplier_lr, config.multiplier_max)
+        slack = clipped(relative_slack(value, best_value, config.aim), -config.slack_limit, config.slack_limit)
+        multiplier = step_multiplier(
+            self.multiplier, slack, config.multiplier_lr, config.multiplier_min, config.multiplier_max
+        )
         return replace(
             self, iteration=iteration, value=value, best_value=best_value, slack=slack, multiplier=multiplier
         )

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 class SinusoidalReach:
     """The parameters of the path; lengths in m, times in s."""
 
-    seconds: float = 2.5
+    seconds: float = 1.5
     """Time to arrive."""
     amplitude: float = 0.12
     """Sideways sway (y) of the hand."""
@@ -34,7 +34,7 @@ class SinusoidalReach:
     """Sways on the way."""
     blend_seconds: float = 0.4
     """Time to speed up at the start and to slow down at the end."""
-    hold_seconds: float = 1.5
+    hold_seconds: float = 2.5
     """Time at rest at the goal."""
     fps: float = 30.0
 

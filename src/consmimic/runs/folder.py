@@ -34,7 +34,7 @@ class RunParams:
     preset_name: str
     preset: Preset
     clip: str | None = None
-    """Path of the demonstration; None: the task's own."""
+    """Path or built-in name of the demonstration; None: the task's own."""
     command: str = ""
     commit: str | None = None
     machine: str = ""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from rsl_rl.runners import OnPolicyRunner
 
-from consmimic.envs import TaskEnv
+from consmimic.envs import Task, TaskEnv
 from consmimic.errors import UserError
 from consmimic.learner import ConsMimicPPO, IterationReport
 from consmimic.motions import Clip
@@ -47,13 +47,19 @@ class Progress:
     scalars: dict[str, float]
 
 
+def load_clip(task: Task, clip: str | None) -> Clip:
+    """A run's demonstration: the task's own (None), another of its built-in ones by name, or an npz by path."""
+    if clip is None:
+        return task.demonstration()
+    if clip in task.other_demonstrations:
+        return task.other_demonstrations[clip]()
+    return Clip.load(Path(clip)).with_joints(task.robot.joint_names)
+
+
 def make_env(params: RunParams, num_envs: int, seed: int, threads: int | None) -> TaskEnv:
     """The run's environment, with the clip it was trained on."""
     task = task_entry(params.task).task
-    clip = None
-    if params.clip is not None:
-        clip = Clip.load(Path(params.clip)).with_joints(task.robot.joint_names)
-    return TaskEnv(task, num_envs, seed=seed, threads=threads, clip=clip)
+    return TaskEnv(task, num_envs, seed=seed, threads=threads, clip=load_clip(task, params.clip))
 
 
 def make_runner(params: RunParams, env: TaskEnv, log_dir: Path | None) -> OnPolicyRunner:

@@ -326,6 +326,7 @@ ANYMAL_FORWARD = Task(
     demonstrated=DEMONSTRATED,
     style=AdversarialStyle(),
     demonstration=demonstration,
+    other_demonstrations={"limping": lambda: demonstration(Trot(asymmetry=1.0))},
     tracking=lambda s: (2.0 * _tracks_velocity(s) + _tracks_turning(s)) / 3.0,
     trajectory=lambda s: s.joint_pos,
     clip_trajectory=lambda clip: torch.from_numpy(clip.joint_pos),

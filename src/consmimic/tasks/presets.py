@@ -87,6 +87,8 @@ class Method:
     alpha: float | None = None
     style_weight: float | None = None
     mix: str = "rewards"
+    symmetry: bool = True
+    """Whether an adversarial style knows the robot's mirrors (Eqs. 10, 11)."""
 
     NAMES = ("consmimic", "task-only", "fixed")
 
@@ -113,10 +115,11 @@ class Method:
     @property
     def label(self) -> str:
         """For people and folder names."""
+        mirrors = "" if self.symmetry else "-no-symmetry"
         if self.name == "consmimic":
-            return f"consmimic-a{self.alpha:g}"
+            return f"consmimic-a{self.alpha:g}{mirrors}"
         if self.name == "fixed":
-            return f"fixed-w{self.style_weight:g}" + ("" if self.mix == "rewards" else "-advantages")
+            return f"fixed-w{self.style_weight:g}{'' if self.mix == 'rewards' else '-advantages'}{mirrors}"
         return "task-only"
 
 
@@ -142,7 +145,7 @@ def runner_config(preset: Preset, method: Method) -> dict[str, Any]:
         "value_loss_coef": preset.value_loss_coef,
         "max_grad_norm": preset.max_grad_norm,
         "exploration_cfg": asdict(preset.exploration),
-        "style_cfg": asdict(preset.style),
+        "style_cfg": asdict(preset.style) | {"symmetry": preset.style.symmetry and method.symmetry},
     }
     if method.name == "consmimic":
         algorithm["constraint_cfg"] = asdict(preset.constraint) | {"alpha": method.alpha}

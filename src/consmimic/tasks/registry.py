@@ -20,6 +20,8 @@ class TaskEntry:
     task: Task
     presets: Mapping[str, Preset]
     default_alpha: float
+    compared_alphas: tuple[float, ...] = ()
+    """What ``reproduce`` trains; none: the default alone."""
 
     def preset(self, name: str) -> Preset:
         if name not in self.presets:
@@ -30,7 +32,9 @@ class TaskEntry:
 def _franka_reach() -> TaskEntry:
     from consmimic.tasks import franka_reach
 
-    return TaskEntry(task=franka_reach.FRANKA_REACH, presets=franka_reach.PRESETS, default_alpha=0.9)
+    return TaskEntry(
+        task=franka_reach.FRANKA_REACH, presets=franka_reach.PRESETS, default_alpha=0.9, compared_alphas=(1.0, 0.9, 0.8)
+    )
 
 
 def _anymal_forward() -> TaskEntry:
