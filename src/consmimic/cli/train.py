@@ -99,6 +99,8 @@ class Train:
             alpha = entry.default_alpha
         method = Method(name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix)
         preset = self._preset(entry.preset(self.preset))
+        if preset.policy_symmetry and not entry.task.mirrors:
+            raise UserError(f"preset key policy_symmetry is true, but {self.task} has no mirrors; set it false")
         if self.clip is not None:
             _check_clip(self.clip, entry.task)
         if self.name is not None and Path(self.name).name != self.name:
