@@ -24,12 +24,15 @@ import torch
 import tyro
 import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensordict import TensorDict
 
 from consmimic.cli import main, reproduce
 from consmimic.cli.reproduce import Reproduce, command
 from consmimic.cli.train import Train
 from consmimic.errors import UserError
+from consmimic.evaluation.results import Results
 from consmimic.runs import RunFolder, train
+from consmimic.runs.training import load_policy
 from consmimic.tasks import task_entry, task_names
 
 TASK = "Franka-Reach"
@@ -583,6 +586,42 @@ def test_an_interrupt_saves_and_says_how_to_go_on(call):
     assert status(run)["env_steps"] == (done + 1) * STEPS
 
 
+# ---------------------------------------------------------------- publish
+
+
+def test_a_published_run_has_all_but_what_training_needs(run, tmp_path):
+    logged = RunFolder.open(run)
+    copy = logged.publish(tmp_path / "runs")
+    assert copy.path == tmp_path / "runs" / "consmimic-a0.9-s0"
+    assert sorted(contents(copy.path)) == ["history.csv", "model_2.pt", "params/run.yaml", "status.json"]
+    assert copy.params() == logged.params()
+    assert copy.status() == logged.status()
+    assert copy.read_history()["v_task"] == logged.read_history()["v_task"]
+    assert checkpoint(copy.path, 2).keys() == {"actor_state_dict", "iter", "infos"}
+    assert same_bits(checkpoint(copy.path, 2)["actor_state_dict"], checkpoint(run, 2)["actor_state_dict"])
+    assert (copy.path / "model_2.pt").stat().st_size < 0.4 * (run / "model_2.pt").stat().st_size
+    obs = task_entry(TASK).task.layout.width
+    seen = TensorDict({"policy": torch.randn(5, obs)}, batch_size=[5])
+    with torch.inference_mode():
+        assert torch.equal(load_policy(copy)(seen), load_policy(logged)(seen))
+
+
+def test_a_published_run_takes_the_place_of_an_older_one_and_is_whole_only_at_the_end(run, tmp_path, monkeypatch):
+    logged, published = RunFolder.open(run), tmp_path / "runs"
+    copy = logged.publish(published)
+    (copy.path / "model_2.pt").rename(copy.path / "model_7.pt")  # of a longer training
+    copy.write_status(of_older=True)
+    logged.publish(published)
+    assert [path.name for path in copy.checkpoints()] == ["model_2.pt"]
+    assert copy.status() == logged.status()
+
+    monkeypatch.setattr(torch, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        logged.publish(published)
+    found = RunFolder.find(logged.params(), published)
+    assert found is None or not found.finished
+
+
 # ---------------------------------------------------------------- evaluate
 
 CONTRACT = {
@@ -625,6 +664,30 @@ def test_evaluate_of_one_run_reports_into_it_and_without_a_baseline_knows_no_rat
     (row,) = json.loads((run / "report" / "summary.json").read_text())
     assert row["value_ratio"] is None
     assert (run / "report" / "report.html").is_file()
+
+
+def test_evaluate_of_a_walking_robot_measures_its_gait_and_draws_its_map(call):
+    small = ("style.hidden_dims=[8]", "style.updates=2", "style.batch_size=16", "hidden_dims=[8]")
+    run = call("train", "Anymal-Forward", *TINY, *small, "--iterations", "2").run
+    called = call("evaluate", run, "--episodes", "4", "--threads", "1")
+    assert called.code == 0
+    (row,) = json.loads((run / "report" / "summary.json").read_text())
+    assert (row["task"], row["alpha"]) == ("Anymal-Forward", 0.7)
+    assert (row["imitation_window_s"], row["imitation_rate_hz"], row["imitation_scale"]) == (2.0, 50.0, 100.0)
+    assert 0.0 <= row["falls"] <= 1.0
+    assert 0.0 <= row["gait_falls"] <= 1.0
+    assert row["gait_seconds"] == 8.0
+    walked = row["gait_falls"] < 1.0
+    for name in ("symmetry", "w_mech", "w_mech_absolute", "gait_speed"):
+        assert (row[name] is not None) == walked
+    assert row["w_mech_per_metre"] is None  # after two iterations nobody gets anywhere
+    assert [figure.name for figure in sorted((run / "report" / "figures").glob("*"))] == [
+        *("constraint.png", "gait.png", "scores.png", "speed-map.png", "training.png")
+    ]
+    walking = Results.load(run / "report").records[0].walking
+    assert walking["speed_error"].shape == walking["turn_error"].shape == (9, 13)
+    assert walking["contact"].shape == ((400, 4) if walked else (0, 4))
+    assert "Which foot is on the ground" in (run / "report" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("option", "words"), [("--episodes", "episodes is 0"), ("--threads", "threads is 0")])

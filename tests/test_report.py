@@ -16,10 +16,13 @@ from matplotlib.figure import Figure
 
 from consmimic.errors import UserError
 from consmimic.evaluation.figures import (
+    DEMONSTRATION,
     constraint_figure,
+    gait_figure,
     learning_figure,
     looks,
     score_figure,
+    speed_map_figure,
     tradeoff_figure,
     trajectory_figure,
 )
@@ -101,6 +104,40 @@ def make_results(specs: Iterable[Spec] = ALL, seeds: int = 3, **changes: Any) ->
     time = np.linspace(0, 1, 30)
     demonstration = np.stack([0.4 + 0 * time, 0.1 * np.sin(6 * time), 0.4 - 0.2 * time], axis=1)
     return Results(records=records, demonstration=demonstration, goals=np.array([[0.4, 0.0, 0.2], [0.4, 0.1, 0.2]]))
+
+
+TROT = ("##..##..##..", "..##..##..##", "..##..##..##", "##..##..##..")  # LF, RF, LH, RH, every 0.1 s
+ACROSS, UP = np.array([-2.0, 0.0, 2.0]), np.array([-1.0, 1.0])
+
+
+def walk(marks: tuple[str, ...] = TROT, **changes: Any) -> dict[str, Any]:
+    """One row of marks per foot, '#' on the ground; the error in speed is |v_x| / 10, in turning |ω_z| / 5."""
+    return {
+        "contact": np.array([[mark == "#" for mark in row] for row in marks]).T,
+        "feet": np.array(["LF", "RF", "LH", "RH"]),
+        "step_seconds": np.array(0.1),
+        "gait_command": np.array([2.0, 0.0, 0.5]),
+        "map_axes": np.array(["v_x", "omega_z"]),
+        "map_across": ACROSS,
+        "map_up": UP,
+        "speed_error": np.tile(np.abs(ACROSS) / 10, (2, 1)),
+        "turn_error": np.tile(np.abs(UP)[:, None] / 5, (1, 3)),
+        "demonstrated": np.array([[0.3, 1.5], [-0.1, 0.2]]),
+    } | changes
+
+
+def walkers(specs: Iterable[Spec] = (TASK_ONLY, ("consmimic", 0.7)), seeds: int = 3, **changes: Any) -> Results:
+    """Of a task whose motion is not in space."""
+    cells = {"imitation": 0.6, "diagonal_phase": 0.02, "gait_seconds": 8.0, "gait_falls": 0.125, "w_mech": 1143.0}
+    results = make_results([], 0)
+    records = [
+        replace(record(method, None, seed, **cells), walking=walk(**changes))
+        if method == "task-only"
+        else replace(record(method, 0.9, seed, **cells, alpha=parameter), walking=walk(**changes))
+        for seed in range(seeds)
+        for method, parameter in specs
+    ]
+    return replace(results, records=records, demonstration=np.zeros((30, 12)))
 
 
 class Page(HTMLParser):
@@ -347,6 +384,121 @@ def test_the_learning_figure_shows_every_method():
     assert [len(ax.lines) for ax in figure.axes] == [24, 24]  # three seeds and a mean each
 
 
+# ---------------------------------------------------------------- figures of walks
+
+
+def bars(ax: Any) -> list[list[tuple[float, float, float]]]:
+    """Row by row: begin, end and middle height of each."""
+    return [
+        [
+            (*(float(x) for x in (points[:, 0].min(), points[:, 0].max())), float(points[:, 1].mean()))
+            for points in (path.vertices[:4] for path in collection.get_paths())
+        ]
+        for collection in ax.collections
+    ]
+
+
+def test_the_gait_figure_has_a_bar_for_every_stance_and_diagonal_feet_next_to_each_other():
+    figure = gait_figure(walkers())
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["task-only", r"$\alpha=0.7$"]
+    for ax in figure.axes:
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["LF", "RH", "RF", "LH"]
+        assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first foot on top
+        first, second, third, fourth = bars(ax)
+        together = [(0.0, 0.2), (0.4, 0.6), (0.8, 1.0)]
+        in_turns = [(0.2, 0.4), (0.6, 0.8), (1.0, 1.2)]
+        for place, (row, stances) in enumerate(
+            ((first, together), (second, together), (third, in_turns), (fourth, in_turns))
+        ):
+            np.testing.assert_allclose(row, [(*stance, place) for stance in stances], atol=1e-9)
+    assert figure.axes[-1].get_xlabel() == r"time (s), while $v_x$ = 2 m/s, $\omega_z$ = 0.5 rad/s is asked for"
+
+
+def test_the_gait_figure_shows_two_seconds_of_the_seed_with_the_median_imitation():
+    results = walkers([("consmimic", 0.7)])
+    marks = [tuple(mark * 40 for mark in marks) for marks in ("####", "#.#.", "....")]
+    scores = [0.5, 0.6, 0.7]
+    records = [
+        replace(r, row=replace(r.row, imitation=score), walking=walk(mark))
+        for r, score, mark in zip(results.records, scores, marks, strict=True)
+    ]
+    (ax,) = gait_figure(replace(results, records=records)).axes
+    on_ground = [(0.0, 2.0)]
+    assert [[bar[:2] for bar in row] for row in bars(ax)] == [on_ground, [], [], on_ground]  # LF, RH, RF, LH
+
+
+def test_where_every_robot_fell_the_gait_figure_says_so():
+    figure = gait_figure(walkers([TASK_ONLY], contact=np.zeros((0, 4), dtype=bool)))
+    assert [text.get_text() for text in figure.axes[0].texts] == ["every robot fell"]
+    figure.draw_without_rendering()
+
+
+def test_the_speed_map_has_each_error_at_its_command():
+    figure = speed_map_figure(walkers())
+    maps = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    assert [ax.get_title() for ax in maps] == ["task-only", r"$\alpha=0.7$", "", ""]
+    for ax, expected in zip(maps, [np.tile(np.abs(ACROSS) / 10, (2, 1))] * 2 + [np.full((2, 3), 0.2)] * 2, strict=True):
+        mesh: Any = ax.collections[0]
+        np.testing.assert_allclose(mesh.get_array().reshape(2, 3), expected)
+        corners = mesh.get_coordinates()
+        np.testing.assert_allclose(corners[0, :, 0], [-3.0, -1.0, 1.0, 3.0])  # cells around their commands
+        np.testing.assert_allclose(corners[:, 0, 1], [-2.0, 0.0, 2.0])
+    assert {r"$v_x$ (m/s)", r"$\omega_z$ (rad/s)", "speed error (m/s)", "turn error (rad/s)"} == labels(figure)
+    assert texts(figure) == {"demonstrated"}
+    (frame,) = [line for line in maps[0].lines if line.get_color() == DEMONSTRATION]
+    assert set(zip(frame.get_xdata(), frame.get_ydata(), strict=True)) == {  # type: ignore[arg-type]
+        *((0.3, -0.1), (1.5, -0.1), (1.5, 0.2), (0.3, 0.2))
+    }
+
+
+def test_the_speed_map_is_the_mean_of_the_seeds_that_did_not_fall():
+    results = walkers([TASK_ONLY])
+    errors = [np.full((2, 3), 0.1), np.full((2, 3), 0.3), np.full((2, 3), 0.8)]
+    errors[2][0, 0] = np.nan
+    for error in errors:
+        error[1, 2] = np.nan
+    records = [replace(r, walking=walk(speed_error=e)) for r, e in zip(results.records, errors, strict=True)]
+    figure = speed_map_figure(replace(results, records=records))
+    mesh: Any = figure.axes[0].collections[0]
+    np.testing.assert_allclose(
+        np.ma.filled(mesh.get_array().reshape(2, 3), np.nan), [[0.2, 0.4, 0.4], [0.4, 0.4, np.nan]]
+    )
+    assert texts(figure) == {"demonstrated", "every robot fell"}
+
+
+def test_methods_share_the_scale_of_the_map():
+    results = walkers()
+    worse = [
+        replace(r, walking=walk(speed_error=np.full((2, 3), 1.5))) if r.row.method == "consmimic" else r
+        for r in results.records
+    ]
+    first, second, *_ = speed_map_figure(replace(results, records=worse)).axes
+    scales = [(mesh.norm.vmin, mesh.norm.vmax) for mesh in (first.collections[0], second.collections[0])]
+    assert scales == [(0.0, 1.5)] * 2
+
+
+def test_a_map_where_everyone_fell_everywhere_can_be_drawn():
+    fallen = np.full((2, 3), np.nan)
+    speed_map_figure(walkers([TASK_ONLY], seeds=1, speed_error=fallen, turn_error=fallen)).draw_without_rendering()
+
+
+def test_a_report_on_walks_shows_gait_and_map_and_what_they_are_taken_over(tmp_path):
+    results = walkers()
+    names = [illustration.name for illustration in illustrations(results)]
+    assert names == ["scores", "tradeoff", "gait", "speed-map", "constraint", "training"]
+    page = report(results, tmp_path)
+    assert {"diagonal phase", "falls in the gait", "work (J)"} <= set(page.cells)
+    assert "air time (s)" not in page.cells  # not measured here
+    assert "over 8 s in which one speed is asked for" in page.text
+    assert "in which one speed" not in report(make_results(), tmp_path / "reach").text
+
+
+def test_who_does_not_walk_is_left_out_of_the_figures_of_walks():
+    results = walkers()
+    mixed = [replace(r, walking={}) if r.row.method == "task-only" else r for r in results.records]
+    assert len(gait_figure(replace(results, records=mixed)).axes) == 1
+
+
 @pytest.mark.parametrize("draw", FIGURES)
 @pytest.mark.parametrize("specs", [(TASK_ONLY,), (("consmimic", 0.9),), (("fixed", 0.2), ("consmimic", 0.8))])
 def test_figures_do_with_one_seed_and_missing_methods(draw, specs):
@@ -372,3 +524,53 @@ def test_drawing_leaves_matplotlib_as_it_was():
     before = dict(mpl.rcParams)
     score_figure(make_results((TASK_ONLY,), 1))
     assert dict(mpl.rcParams) == before
+
+
+# ---------------------------------------------------------------- on disk
+
+
+def test_results_are_read_as_they_were_written(tmp_path):
+    results = walkers(seeds=2)
+    results.save(tmp_path)
+    read = Results.load(tmp_path)
+    assert read.rows == results.rows
+    np.testing.assert_array_equal(read.demonstration, results.demonstration)
+    for ours, theirs in zip(results.records, read.records, strict=True):
+        assert theirs.walking.keys() == ours.walking.keys()
+        for name, values in ours.walking.items():
+            assert theirs.walking[name].dtype == values.dtype
+            np.testing.assert_array_equal(theirs.walking[name], values)
+        assert theirs.history.keys() == ours.history.keys()
+        np.testing.assert_allclose(theirs.history["v_task"], ours.history["v_task"], rtol=1e-6)
+        np.testing.assert_allclose(theirs.showcase, ours.showcase, rtol=1e-6)
+    for draw in (gait_figure, speed_map_figure):
+        draw(read).draw_without_rendering()
+
+
+def test_of_several_policies_each_keeps_its_own_walk(tmp_path):
+    results = walkers(seeds=1)
+    first, second = results.records
+    second = replace(second, walking={})
+    replace(results, records=[first, second]).save(tmp_path)
+    read = Results.load(tmp_path)
+    assert [bool(r.walking) for r in read.records] == [True, False]
+    replace(results, records=[second, first]).save(tmp_path)
+    assert [bool(r.walking) for r in Results.load(tmp_path).records] == [False, True]
+
+
+def test_results_without_walks_leave_no_walks_of_older_results_behind(tmp_path):
+    walkers(seeds=1).save(tmp_path)
+    assert (tmp_path / "walking.npz").exists()
+    make_results((TASK_ONLY,), 1).save(tmp_path)
+    assert not (tmp_path / "walking.npz").exists()
+    (alone,) = Results.load(tmp_path).records
+    assert alone.walking == {}
+
+
+def test_walks_of_more_policies_than_there_are_rows_are_refused(tmp_path):
+    walkers(seeds=1).save(tmp_path)
+    more = (tmp_path / "walking.npz").read_bytes()
+    walkers([TASK_ONLY], seeds=1).save(tmp_path)
+    (tmp_path / "walking.npz").write_bytes(more)
+    with pytest.raises(UserError, match="cannot be read"):
+        Results.load(tmp_path)

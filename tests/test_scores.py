@@ -9,11 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from consmimic.errors import UserError
 from consmimic.evaluation.scores import (
     ETA,
+    circular_median,
     imitation_score,
     mean_air_time,
     mechanical_work,
+    phase_difference,
     swing_durations,
     symmetry_score,
+    touch_downs,
 )
 
 
@@ -107,6 +110,90 @@ def test_without_a_completed_step_there_is_no_air_time(contact):
     assert np.isnan(mean_air_time(contact, 0.02))
 
 
+# ---------------------------------------------------------------- which feet step together
+
+
+def foot(marks: str) -> np.ndarray:
+    return feet(marks)[:, 0]
+
+
+def test_a_foot_comes_down_where_it_was_in_the_air_before():
+    assert touch_downs(foot("##..##.#...#")).tolist() == [4, 7, 11]
+    assert touch_downs(foot("..##")).tolist() == [2]  # in the air from the start on
+    assert touch_downs(foot("####")).tolist() == touch_downs(foot("....")).tolist() == touch_downs(foot("##..")).tolist() == []
+
+
+def test_a_bounce_is_no_touch_down():
+    assert touch_downs(foot("#...#.##...#"), shortest_swing=2).tolist() == [4, 11]
+    assert touch_downs(foot("#...#.##...#"), shortest_swing=3).tolist() == [4, 11]
+    assert touch_downs(foot("#...#.##...#"), shortest_swing=4).tolist() == []
+
+
+def steps(offset: int, period: int = 20, in_air: int = 8, frames: int = 200) -> np.ndarray:
+    """A foot that comes down every ``period`` frames, first at ``offset``."""
+    return (np.arange(frames) - offset) % period < period - in_air
+
+
+@pytest.mark.parametrize(
+    ("late", "apart"),
+    [(0, 0.0), (1, 0.05), (5, 0.25), (10, 0.5), (15, 0.25), (19, 0.05)],  # a lead counts as much as a lag
+)
+def test_phase_difference_of_feet_that_step_at_the_same_rate(late, apart):
+    assert phase_difference(steps(7), steps(7 + late)) == pytest.approx(apart)
+    assert phase_difference(steps(7 + late), steps(7)) == pytest.approx(apart)
+
+
+def test_feet_that_step_together_but_not_to_the_frame_are_near_0_and_not_near_a_half():
+    """Touch-downs of b now just before, now just after a's: phases 0.95 and 0.05 are neighbours on the circle."""
+    b = np.zeros(200, dtype=bool)
+    for number in range(10):
+        down = 7 + 20 * number + (-1 if number % 2 else 1)
+        b[down : down + 12] = True
+    assert phase_difference(steps(7), b) == pytest.approx(0.05)
+
+
+def test_a_single_stumble_does_not_move_the_phase_difference():
+    stumbled = steps(7)
+    stumbled[87:93] = False  # one touch-down 6 frames late
+    assert phase_difference(steps(7), stumbled) == 0.0
+
+
+def test_phase_difference_follows_a_cycle_that_changes_its_length():
+    """b in the middle between two touch-downs of a, whether these are 16, 20 or 24 frames apart."""
+    downs = np.cumsum([4, 16, 20, 24, 16, 24])
+    a, b = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
+    a[downs] = True
+    b[(downs[:-1] + downs[1:]) // 2] = True
+    assert phase_difference(a, b) == 0.5
+
+
+def test_bounces_would_count_as_steps():
+    bounced = steps(7)
+    bounced[8::20] = False  # a frame in the air right after every touch-down
+    assert phase_difference(steps(7), bounced, shortest_swing=3) == 0.0
+    assert phase_difference(bounced, steps(12), shortest_swing=3) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("#.#.#.#", "#######"), ("#######", "#.#.#.#"), ("#.#.##", "#.#.#."), ("#.#.#.#........", "#........#.#.#.")],
+)
+def test_without_three_steps_each_or_a_common_cycle_there_is_no_phase_difference(a, b):
+    assert np.isnan(phase_difference(foot(a), foot(b)))
+
+
+def test_circular_median_goes_around_the_circle():
+    assert circular_median([0.98, 0.02, 0.01]) == 0.01
+    assert circular_median([0.9, 0.95, 0.1, 0.4, 0.0]) == 0.0
+    assert circular_median([0.3]) == 0.3
+
+
+def test_circular_median_of_phases_within_half_a_circle_is_the_median_wherever_they_lie():
+    phases = np.random.default_rng(0).uniform(0.0, 0.45, 11)
+    for shift in (0.0, 0.3, 0.8):
+        assert_allclose(circular_median((phases + shift) % 1.0), (np.median(phases) + shift) % 1.0)
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -127,3 +214,7 @@ def test_bad_input_is_named():
         mechanical_work(np.zeros((5, 12)), np.zeros((5, 12)), 0)
     with pytest.raises(UserError, match="expected booleans"):
         mean_air_time(np.ones((5, 4)), 0.02)
+    with pytest.raises(UserError, match=r"expected booleans \(T,\)"):
+        phase_difference(np.ones((5, 4), dtype=bool), np.ones(5, dtype=bool))
+    with pytest.raises(UserError, match="shortest_swing must be finite and > 0"):
+        touch_downs(foot("#.#"), shortest_swing=0)

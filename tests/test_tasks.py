@@ -34,6 +34,19 @@ def test_table_10s_alpha_is_franka_reachs_default():
     assert task_entry("Franka-Reach").default_alpha == 0.9
 
 
+@pytest.mark.parametrize("name", ["Anymal-Forward", "Anymal-Lateral"])
+def test_anymals_paper_preset_is_tables_9_and_10(name: str):
+    entry = task_entry(name)
+    preset = entry.preset("paper")
+    assert {key: getattr(preset, key) for key in PAPER_TABLE_10} == PAPER_TABLE_10
+    assert preset.num_envs == 4096
+    assert preset.hidden_dims == (512, 256, 128)
+    assert preset.style.source == "adversarial"
+    assert preset.style.hidden_dims == (1024, 512)
+    assert preset.exploration.std_floor == 0.0
+    assert entry.default_alpha == 0.7
+
+
 def test_both_presets_of_every_task():
     for name in task_names():
         assert {"laptop", "paper"} <= set(task_entry(name).presets)

@@ -103,6 +103,8 @@ class Train:
             name=self.method, alpha=alpha, style_weight=self.style_weight, mix=self.mix, symmetry=self.symmetry
         )
         preset = self._preset(entry.preset(self.preset))
+        if preset.policy_symmetry and not entry.task.mirrors:
+            raise UserError(f"preset key policy_symmetry is true, but {self.task} has no mirrors; set it false")
         clip = self.clip
         if clip is not None and clip not in entry.task.other_demonstrations:
             clip = str(Path(clip).resolve())

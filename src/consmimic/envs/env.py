@@ -16,7 +16,7 @@ from consmimic.envs.commands import uniform
 from consmimic.envs.placement import Placement
 from consmimic.envs.task import Growth, Inputs, Task, TrackingStyle
 from consmimic.errors import UserError
-from consmimic.method.symmetry import SignedPermutation, closure
+from consmimic.method.symmetry import SignedPermutation, closure, concatenate, separate
 from consmimic.method.tracking import nearest_sign, tracking_reward
 from consmimic.motions.clip import Clip
 
@@ -104,6 +104,16 @@ class TaskEnv(VecEnv):
     def style_mirrors(self) -> list[SignedPermutation]:
         """G of Eqs. 10 and 11, of Φ(s): the task's mirrors and their products."""
         return closure([mirror.features for mirror in self.task.mirrors])
+
+    def policy_mirrors(self) -> list[dict[str, SignedPermutation]]:
+        """The same G, of each observation group and of ``action``."""
+        parts = [
+            {"policy": m.observation, "critic": m.observation, "style": m.features, "action": m.action}
+            for m in self.task.mirrors
+        ]
+        group = closure([concatenate(list(part.values())) for part in parts])
+        widths = [block.width for block in parts[0].values()] if parts else []
+        return [dict(zip(parts[0], separate(mirror, widths), strict=True)) for mirror in group]
 
     def demonstration_pairs(self) -> tuple[Tensor, Tensor]:
         """(Φ(s), Φ(s')) of the clip's transitions at the control rate, each (T − 1, width)."""

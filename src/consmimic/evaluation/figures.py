@@ -14,10 +14,11 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize, to_hex, to_rgb
+from matplotlib.colors import PowerNorm, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from consmimic.errors import unknown
@@ -394,7 +395,15 @@ def _reach(interval: Interval) -> list[list[float]] | None:
 GAIT_SECONDS = 2.0
 FEET_ORDER = ("LF", "RH", "RF", "LH")
 """Diagonal feet next to each other: a trot is two pairs of equal bars."""
-VELOCITY_NAMES = {"v_x": r"$v_x$ (m/s)", "v_y": r"$v_y$ (m/s)", "omega_z": r"$\omega_z$ (rad/s)"}
+VELOCITY_NAMES = {"v_x": r"$v_x$", "v_y": r"$v_y$", "omega_z": r"$\omega_z$"}
+DEMONSTRATED: dict[str, Any] = {
+    "color": DEMONSTRATION,
+    "linewidth": 1.4,
+    "marker": "o",  # a clip that shows one command only is a point
+    "markersize": 3,
+    "path_effects": [withStroke(linewidth=2.6, foreground=INK)],
+}
+VELOCITY_UNITS = {"v_x": "m/s", "v_y": "m/s", "omega_z": "rad/s"}
 
 
 @_styled
@@ -407,17 +416,27 @@ def gait_figure(results: Results) -> Figure:
         walk = _median(group).walking
         step, contact, feet = float(walk["step_seconds"]), walk["contact"], list(walk["feet"])
         shown = [foot for foot in FEET_ORDER if foot in feet] or feet
-        for place, foot in enumerate(reversed(shown)):
-            on_ground = contact[: round(GAIT_SECONDS / step), feet.index(foot)]
-            ax.broken_barh(_spans(on_ground, step), (place - 0.38, 0.76), color=styles[label].colour, linewidth=0)
-        ax.set(xlim=(0, GAIT_SECONDS), ylim=(-0.6, len(shown) - 0.4), yticks=range(len(shown)))
-        ax.set_yticklabels(reversed(shown))
+        for place, foot in enumerate(shown):
+            spans = _spans(contact[: round(GAIT_SECONDS / step), feet.index(foot)], step)
+            pale = 1.0 if place < len(shown) / 2 else 0.6  # one pair of diagonal feet, and the other
+            ax.broken_barh(spans, (place - 0.4, 0.8), color=styles[label].colour, alpha=pale, linewidth=0)
+        ax.set(xlim=(0, GAIT_SECONDS), ylim=(len(shown) - 0.4, -0.6), yticks=range(len(shown)), yticklabels=shown)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.grid(axis="x", color="#E2E2E2", linewidth=0.5)
+        ax.set_axisbelow(True)
+        ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.set_title(styles[label].name, loc="left", fontsize=7, pad=2)
         if not len(contact):
             ax.text(0.5, 0.5, "every robot fell", transform=ax.transAxes, ha="center", va="center", color=FAINT)
-    axes[-1].set_xlabel("time (s)")
+    axes[-1].set_xlabel(f"time (s), while {_asked(next(iter(groups.values()))[0].walking['gait_command'])} is asked for")
     return figure
+
+
+def _asked(command: Array) -> str:
+    """A command in words; what is 0 is left out."""
+    parts = zip(VELOCITY_NAMES.values(), VELOCITY_UNITS.values(), command, strict=True)
+    return ", ".join(f"{name} = {value:g} {unit}" for name, unit, value in parts if value)
 
 
 def _spans(on_ground: Array, step: float) -> list[tuple[float, float]]:
@@ -430,25 +449,42 @@ def _spans(on_ground: Array, step: float) -> list[tuple[float, float]]:
 def speed_map_figure(results: Results) -> Figure:
     """How far each method stays behind what it is asked for, over all commands; the mean over seeds."""
     groups, styles = _walking(results), looks(results.rows)
-    figure = Figure(figsize=(min(PAGE, 1.55 * len(groups) + 0.9), 3.1))
+    figure = Figure(figsize=(min(PAGE, 1.55 * len(groups) + 0.9), 3.3))
     axes = figure.subplots(2, len(groups), sharex=True, sharey=True, squeeze=False)
+    someone_fell = False
     for row, (name, unit) in enumerate((("speed_error", "speed error (m/s)"), ("turn_error", "turn error (rad/s)"))):
         means = {label: _mean_map([record.walking[name] for record in group]) for label, group in groups.items()}
-        finite = np.concatenate([values[np.isfinite(values)] for values in means.values()])
-        norm, cmap = Normalize(0.0, float(np.percentile(finite, 98)) if len(finite) else 1.0), "magma_r"
+        known = np.concatenate([values[np.isfinite(values)] for values in means.values()])
+        top = float(np.percentile(known, 98)) if len(known) else 1.0  # one bad cell must not pale all others
+        look: dict[str, Any] = {"norm": PowerNorm(0.5, 0.0, top), "cmap": "BuPu"}  # small errors matter, too
         for ax, (label, values) in zip(axes[row], means.items(), strict=True):
             walk = groups[label][0].walking
-            ax.pcolormesh(walk["map_across"], walk["map_up"], values, cmap=cmap, norm=norm, shading="nearest")
-            ax.set_facecolor("#D8D8D8")  # where every robot fell
+            ax.pcolormesh(walk["map_across"], walk["map_up"], values, shading="nearest", **look)
+            ax.patch.set(facecolor="#EDEDED", edgecolor="#BDBDBD", hatch="//////", linewidth=0)
+            someone_fell |= bool(np.isnan(values).any())
             _outline(ax, walk["demonstrated"])
+            ax.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 5, 10)))
+            ax.yaxis.set_major_locator(MaxNLocator(2))
             if row == 0:
                 ax.set_title(styles[label].name)
-        figure.colorbar(ScalarMappable(norm, cmap), ax=list(axes[row]), label=unit, pad=0.01, fraction=0.04)
-    across, up = (VELOCITY_NAMES[str(name)] for name in next(iter(groups.values()))[0].walking["map_axes"])
+        extend = "max" if len(known) and known.max() > top else "neither"
+        bar = figure.colorbar(
+            ScalarMappable(**look), ax=list(axes[row]), label=unit, pad=0.01, fraction=0.04, extend=extend
+        )
+        bar.locator = MaxNLocator(5)
+        bar.update_ticks()
+    across, up = (
+        f"{VELOCITY_NAMES[name]} ({VELOCITY_UNITS[name]})"
+        for name in map(str, next(iter(groups.values()))[0].walking["map_axes"])
+    )
     for ax in axes[-1]:
         ax.set_xlabel(across)
     for ax in axes[:, 0]:
         ax.set_ylabel(up)
+    handles: list[Any] = [Line2D([], [], **DEMONSTRATED, label="demonstrated")]
+    if someone_fell:
+        handles.append(Patch(facecolor="#EDEDED", edgecolor="#BDBDBD", hatch="//////", label="every robot fell"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     return figure
 
 
@@ -469,7 +505,7 @@ def _outline(ax: Axes, demonstrated: Array) -> None:
     """What the clip shows, (2, 2): low and high across, low and high up."""
     (left, right), (low, high) = demonstrated
     corners = [(left, low), (right, low), (right, high), (left, high), (left, low)]
-    ax.plot(*zip(*corners, strict=True), color=DEMONSTRATION, linewidth=1.4, clip_on=False)
+    ax.plot(*zip(*corners, strict=True), **DEMONSTRATED, clip_on=False)
 
 
 # ---------------------------------------------------------------- training

@@ -154,8 +154,9 @@ def shown_contact(walk: Walk, walking: Walking) -> NDArray[np.bool_]:
     if walk.fell.all():
         return walk.contact[:, 0][:0]
     walk = walk.upright()
-    ranked = np.argsort(_phases(walk, walking, walking.diagonal_pairs), kind="stable")  # NaN last
-    return walk.contact[:, ranked[(len(ranked) - 1) // 2]]
+    phases = _phases(walk, walking, walking.diagonal_pairs)
+    ranked, known = np.argsort(phases, kind="stable"), int(np.isfinite(phases).sum())  # NaN last
+    return walk.contact[:, ranked[max(0, known - 1) // 2]]
 
 
 def _progress(walk: Walk, walking: Walking) -> Array:

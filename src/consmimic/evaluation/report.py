@@ -235,6 +235,7 @@ SCORE_COLUMNS = (
     ("t_air", "air time (s)", 3),
     ("diagonal_phase", "diagonal phase", 3),
     ("front_phase", "front phase", 3),
+    ("gait_falls", "falls in the gait", 3),
     ("falls", "falls", 3),
 )
 """Column of the rows, its title, digits; those that no row has are left out."""
@@ -260,7 +261,14 @@ def _methods(rows: Sequence[Row]) -> str:
 the mean task-only value, in which both are uncertain; with few seeds, Fieller's is the one to
 trust. Task value: return of an episode, without discount. Imitation: S<sub>imit</sub>, from the DTW
 distance over {window}. Distance per frame: lower is better. Every policy is evaluated without noise
-on the same {row.episodes} episodes.</p>"""
+on the same {row.episodes} episodes.{_about_the_gait(row)}</p>"""
+
+
+def _about_the_gait(row: Row) -> str:
+    if row.gait_seconds is None:
+        return ""
+    return f""" From symmetry to falls in the gait: over {row.gait_seconds:g} s in which one speed is asked for, of the
+robots that did not fall. Phases: 0 together, 0.5 in turns; a trot has 0 diagonally and 0.5 in front."""
 
 
 def _kept_cells(group: Sequence[Row], baseline: Sequence[Row]) -> tuple[str, str]:
@@ -389,9 +397,10 @@ TRADEOFF = """Small marks: training seeds; large marks: means with 95 % interval
 imitation: Student's t). Dashed: the α that was asked for, in its colour. To the right of its line,
 a policy kept more than it had to."""
 GAIT = """Bars: a foot bears weight. In a trot the diagonal feet (LF with RH, RF with LH) step together, the two
-pairs in turns. One robot of the seed with the median imitation score, at the speed of the table."""
-SPEED_MAP = """Mean error over all commands and seeds: darker is worse, grey is where every robot fell. Yellow frame:
-what the demonstration shows; all else the policy had to find without it."""
+pairs, one of them paler, in turns. One robot of the seed with the median imitation score."""
+SPEED_MAP = """Mean error at each command, over seeds: darker is worse, on a scale that shows small errors larger. Yellow:
+what the demonstration shows; all else the policy had to find without it. Where only some fell, it is the mean of the
+others."""
 CONSTRAINT = """Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint
 watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. Middle: the task's
 weight σ(λ). Bottom: the mean style reward of a step."""

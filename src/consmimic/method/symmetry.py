@@ -84,6 +84,15 @@ def concatenate(blocks: Sequence[SignedPermutation]) -> SignedPermutation:
     )
 
 
+def separate(mirror: SignedPermutation, widths: Sequence[int]) -> list[SignedPermutation]:
+    """The blocks of a mirror that mixes no parts: :func:`concatenate` undone."""
+    ends = [sum(widths[: i + 1]) for i in range(len(widths))]
+    return [
+        SignedPermutation(mirror.index[end - width : end] - (end - width), mirror.sign[end - width : end])
+        for width, end in zip(widths, ends, strict=True)
+    ]
+
+
 # ---------------------------------------------------------------- blocks
 
 

@@ -151,6 +151,7 @@ class RunFolder:
         params = self.params()
         copy = RunFolder(parent / f"{params.method.label}-s{params.seed}")
         copy.path.mkdir(parents=True, exist_ok=True)
+        copy._status_file.unlink(missing_ok=True)  # of an older copy, which is whole no more
         for old in copy.checkpoints():
             old.unlink()
         copy.write_params(params)

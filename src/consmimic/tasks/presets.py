@@ -11,6 +11,7 @@ from rsl_rl.utils import resolve_nn_activation
 
 from consmimic.errors import UserError, unknown
 from consmimic.learner.config import from_dict
+from consmimic.learner.mirroring import SYMMETRY_CFG
 from consmimic.learner.ppo import ExplorationConfig
 from consmimic.learner.style import StyleConfig
 from consmimic.method.constraint import ConstraintConfig
@@ -42,6 +43,8 @@ class Preset:
     constraint: ConstraintConfig = field(default_factory=ConstraintConfig)
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     style: StyleConfig = field(default_factory=StyleConfig)
+    policy_symmetry: bool = False
+    """Mirror images of all samples in PPO's update, too (rsl_rl's symmetry extension), where the task has mirrors."""
     torch_threads: int = 1
     """Fixed by the preset, not by the machine: sums over threads would change a run's bits."""
 
@@ -151,6 +154,8 @@ def runner_config(preset: Preset, method: Method) -> dict[str, Any]:
         algorithm["constraint_cfg"] = asdict(preset.constraint) | {"alpha": method.alpha}
     else:
         algorithm["fixed_weight_cfg"] = {"style_weight": method.style_weight or 0.0, "mix": method.mix}
+    if preset.policy_symmetry:
+        algorithm["symmetry_cfg"] = dict(SYMMETRY_CFG)
     # Tracking depends on how far the clip has run, likeness of a transition does not.
     style_critic = ["critic", "phase"] if preset.style.source == "environment" else ["critic"]
     return {
