@@ -325,7 +325,9 @@ def read_scripted() -> Walking:
 
 
 def test_a_recording_has_every_robot_at_every_step_and_who_fell():
-    env: Any = Scripted(episode_seconds=1.0, dones={1: ([True, False], [False, False]), 2: ([False, True], [False, True])})
+    env: Any = Scripted(
+        episode_seconds=1.0, dones={1: ([True, False], [False, False]), 2: ([False, True], [False, True])}
+    )
     recorded = record_walk(env, lambda obs: obs, read_scripted(), seconds=0.06)
     assert env.asked == [0, 1, 2]  # each action from the newest observation
     numbers = np.array([[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]])

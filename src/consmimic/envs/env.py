@@ -147,7 +147,9 @@ class TaskEnv(VecEnv):
         if self.task.memory is not None:
             self._inputs = replace(self._inputs, memory=self.task.memory.note(state))
         if not self._growth.settled:
-            self._growth.step(self.task.tracking(state).mean().item())
+            grown = self._growth.step(state)
+            # Now, not only when they are drawn anew: else the range would grow on what smaller commands show.
+            self._inputs = replace(self._inputs, command=grown * self._inputs.command)
 
         observations = self._observe(state)
         extras: dict[str, Any] = {"time_outs": time_outs}
@@ -302,23 +304,26 @@ class _GrowingCommands:
 
     def __init__(self, growth: Growth | None, step_seconds: float) -> None:
         self._growth = growth
-        self._tracking = 0.0
+        self._following = 0.0
         self._step = 0.0 if growth is None else step_seconds / growth.seconds
         self.share = 1.0 if growth is None else growth.start
         self.settled = growth is None
 
-    def step(self, tracking: float) -> None:
+    def step(self, state: Any) -> float:
+        """By what factor the range has grown."""
         assert self._growth is not None
-        self._tracking += self._smoothing * (tracking - self._tracking)
-        if self._tracking >= self._growth.tracking:
+        before = self.share
+        self._following += self._smoothing * (self._growth.following(state).mean().item() - self._following)
+        if self._following >= self._growth.enough:
             self.share = min(1.0, self.share + self._step)
             self.settled = self.share == 1.0
+        return self.share / before
 
     def state_dict(self) -> dict[str, float]:
-        return {"share": self.share, "tracking": self._tracking, "settled": float(self.settled)}
+        return {"share": self.share, "following": self._following, "settled": float(self.settled)}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        self.share, self._tracking, self.settled = state["share"], state["tracking"], bool(state["settled"])
+        self.share, self._following, self.settled = state["share"], state["following"], bool(state["settled"])
 
 
 def _union(*ids: Tensor) -> Tensor:

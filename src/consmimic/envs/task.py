@@ -111,8 +111,10 @@ class Growth:
 
     start: float
     """Share of the full range in the beginning."""
-    tracking: float
-    """The range grows while the mean tracking of all robots is at least this."""
+    following: Callable[[Any], Tensor]
+    """State record → how well each robot follows, (N,), 0 to 1."""
+    enough: float
+    """The range grows while all robots' mean is at least this: more than they get for standing still."""
     seconds: float
     """Simulated time to grow from nothing to the full range, if all goes well."""
 

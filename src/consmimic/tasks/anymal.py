@@ -311,6 +311,12 @@ def _walking(gait_command: tuple[float, float, float], across: tuple[str, Tensor
     )
 
 
+def _growth(command: VelocityCommand) -> Growth:
+    """From ± 0.8 m/s on, where standing still gets 0.54."""
+    fastest = max(command.lin_vel_x[1], command.lin_vel_y[1])
+    return Growth(start=0.8 / fastest, following=_tracks_velocity, enough=0.7, seconds=40.0)
+
+
 ANYMAL_FORWARD = Task(
     name="Anymal-Forward",
     summary="ANYmal D: walk forward and back at up to 3 m/s; the demonstration trots forward at up to 1.5 m/s",
@@ -335,7 +341,7 @@ ANYMAL_FORWARD = Task(
     walking=_walking((2.0, 0.0, 0.0), ("v_x", torch.linspace(*_FORWARD.lin_vel_x, 13)), kept_by="left_right"),
     mirrors=MIRRORS,
     memory=AIR_TIME,
-    growth=Growth(start=0.25, tracking=0.65, seconds=40.0),
+    growth=_growth(_FORWARD),
     pushes=Pushes(interval=(10.0, 15.0), speed=0.5),  # Isaac Lab
     randomise=randomise,
     terminated=lambda s: s.base_contact,
@@ -346,6 +352,7 @@ ANYMAL_LATERAL = replace(
     name="Anymal-Lateral",
     summary="ANYmal D: walk sideways at up to 2 m/s; the demonstration only ever trots forward",
     command=_LATERAL,
+    growth=_growth(_LATERAL),
     walking=_walking((0.0, 1.0, 0.0), ("v_y", torch.linspace(*_LATERAL.lin_vel_y, 13)), kept_by="front_back"),
 )
 
