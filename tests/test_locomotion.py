@@ -49,7 +49,7 @@ def walking(**changes: Any) -> Walking:
         "gait_command": (2.0, 0.0, 0.0),
         "across": ("v_x", torch.linspace(-3.0, 3.0, 3)),
         "up": ("omega_z", torch.linspace(-1.0, 1.0, 2)),
-        **{name: nothing for name in ("velocity", "clip_velocity", "torque", "joint_vel", "contact")},
+        **dict.fromkeys(("velocity", "clip_velocity", "torque", "joint_vel", "contact"), nothing),
         "feet": FEET,
         "diagonal_pairs": DIAGONAL,
         "front_pair": ("LF", "RF"),
@@ -325,7 +325,9 @@ def read_scripted() -> Walking:
 
 
 def test_a_recording_has_every_robot_at_every_step_and_who_fell():
-    env: Any = Scripted(episode_seconds=1.0, dones={1: ([True, False], [False, False]), 2: ([False, True], [False, True])})
+    env: Any = Scripted(
+        episode_seconds=1.0, dones={1: ([True, False], [False, False]), 2: ([False, True], [False, True])}
+    )
     recorded = record_walk(env, lambda obs: obs, read_scripted(), seconds=0.06)
     assert env.asked == [0, 1, 2]  # each action from the newest observation
     numbers = np.array([[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]])
@@ -439,7 +441,7 @@ def test_what_is_recorded_of_a_walk_is_all_that_the_figures_need(standing):
 
 
 def test_gait_scores_are_cells_of_the_row():
-    assert asdict(GaitScores(gait_seconds=8.0, gait_falls=0.0)).keys() <= {field for field in Row.__dataclass_fields__}
+    assert asdict(GaitScores(gait_seconds=8.0, gait_falls=0.0)).keys() <= set(Row.__dataclass_fields__)
 
 
 def test_no_one_pushes_those_who_are_measured(monkeypatch):

@@ -120,7 +120,12 @@ def foot(marks: str) -> np.ndarray:
 def test_a_foot_comes_down_where_it_was_in_the_air_before():
     assert touch_downs(foot("##..##.#...#")).tolist() == [4, 7, 11]
     assert touch_downs(foot("..##")).tolist() == [2]  # in the air from the start on
-    assert touch_downs(foot("####")).tolist() == touch_downs(foot("....")).tolist() == touch_downs(foot("##..")).tolist() == []
+    assert (
+        touch_downs(foot("####")).tolist()
+        == touch_downs(foot("....")).tolist()
+        == touch_downs(foot("##..")).tolist()
+        == []
+    )
 
 
 def test_a_bounce_is_no_touch_down():

@@ -428,7 +428,9 @@ def gait_figure(results: Results) -> Figure:
         ax.set_title(styles[label].name, loc="left", fontsize=7, pad=2)
         if not len(contact):
             ax.text(0.5, 0.5, "every robot fell", transform=ax.transAxes, ha="center", va="center", color=FAINT)
-    axes[-1].set_xlabel(f"time (s), while {_asked(next(iter(groups.values()))[0].walking['gait_command'])} is asked for")
+    axes[-1].set_xlabel(
+        f"time (s), while {_asked(next(iter(groups.values()))[0].walking['gait_command'])} is asked for"
+    )
     return figure
 
 

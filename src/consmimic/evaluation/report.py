@@ -396,9 +396,9 @@ imitation: Student's t). Dashed: the α that was asked for, in its colour. To th
 a policy kept more than it had to."""
 GAIT = """Bars: a foot bears weight. In a trot the diagonal feet (LF with RH, RF with LH) step together, the two
 pairs, one of them paler, in turns. One robot of the seed with the median imitation score."""
-SPEED_MAP = """Mean error at each command, over seeds: darker is worse, on a scale that shows small errors larger. Yellow:
-what the demonstration shows; all else the policy had to find without it. Where only some fell, it is the mean of the
-others."""
+SPEED_MAP = """Mean error at each command, over seeds: darker is worse, on a scale that shows small errors larger.
+Yellow: what the demonstration shows; all else the policy had to find without it. Where only some fell, it is the mean
+of the others."""
 CONSTRAINT = """Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint
 watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. Middle: the task's
 weight σ(λ). Bottom: the mean style reward of a step."""
