@@ -133,6 +133,13 @@ def cautions(results: Results) -> list[str]:
     steps = [row.env_steps / 1e6 for row in results.rows]
     if min(steps) < max(steps):
         found.append(f"Trainings are not equally long: {min(steps):.2f} to {max(steps):.2f} million steps.")
+    for record in results.records:
+        flags = record.history.get("style_saturated", np.zeros(1))
+        if (collapsed := float((flags > 0.0).mean())) > 0.0:
+            found.append(
+                f"{name_text(record.row)}, seed {record.row.seed}: the discriminator had collapsed in "
+                f"{collapsed:.0%} of the iterations; there, style taught next to nothing."
+            )
     return found
 
 
