@@ -37,6 +37,7 @@ from consmimic.tasks import task_entry, task_names
 
 TASK = "Franka-Reach"
 TINY = ("--num-envs", "8", "--threads", "1", "--progress", "none", "--set", "save_interval=1")
+SMALL_STYLE = ("style.hidden_dims=[8]", "style.updates=2", "style.batch_size=16", "hidden_dims=[8]")  # after TINY
 STEPS = 8 * 24  # environment steps an iteration
 
 
@@ -442,6 +443,25 @@ def test_a_resumed_run_is_the_uninterrupted_one_to_the_bit(call, run):
     assert not same_bits(checkpoint(run, 3)["actor_state_dict"], a["actor_state_dict"])
 
 
+def test_a_resumed_run_with_a_discriminator_is_the_uninterrupted_one_to_the_bit(call):
+    """Walking robots: pushed, of different bodies, with commands that grow; and a discriminator that learns."""
+    words = ("Anymal-Forward", *TINY, *SMALL_STYLE)
+    run = call("train", *words, "--iterations", "2").run
+    assert call("train", "--resume", run, "--iterations", "2", "--threads", "2", "--progress", "none").code == 0
+    uninterrupted = call("train", *words, "--iterations", "4").run
+    a, b = checkpoint(run, 3), checkpoint(uninterrupted, 3)
+    for key in ("actor_state_dict", "critic_state_dict", "optimizer_state_dict", "consmimic"):
+        assert same_bits(a[key], b[key])
+    health = ("separation", "demonstration_accuracy", "policy_accuracy", "gradient_norm", "zero_share", "saturated")
+    assert all(row[f"style_{name}"] for row in rows(run) for name in health)
+    source = a["consmimic"]["style_source"]
+    assert source["health_iterations"] == 4
+    assert not same_bits(source["discriminator"], checkpoint(run, 1)["consmimic"]["style_source"]["discriminator"])
+    for ours, theirs in zip(rows(run), rows(uninterrupted), strict=True):
+        del ours["seconds"], theirs["seconds"]
+        assert ours == theirs
+
+
 def test_resuming_a_finished_run_trains_nothing_more(call, run):
     before = contents(run)
     called = call("train", "--resume", run, "--progress", "none")
@@ -667,8 +687,7 @@ def test_evaluate_of_one_run_reports_into_it_and_without_a_baseline_knows_no_rat
 
 
 def test_evaluate_of_a_walking_robot_measures_its_gait_and_draws_its_map(call):
-    small = ("style.hidden_dims=[8]", "style.updates=2", "style.batch_size=16", "hidden_dims=[8]")
-    run = call("train", "Anymal-Forward", *TINY, *small, "--iterations", "2").run
+    run = call("train", "Anymal-Forward", *TINY, *SMALL_STYLE, "--iterations", "2").run
     called = call("evaluate", run, "--episodes", "4", "--threads", "1")
     assert called.code == 0
     (row,) = json.loads((run / "report" / "summary.json").read_text())

@@ -1,4 +1,4 @@
-"""The discriminator (Eqs. 2, 3), its normalizer and its health, against numbers worked by hand and the laws they obey."""
+"""The discriminator (Eqs. 2, 3), its normalizer and its health, against numbers worked by hand and against laws."""
 
 from __future__ import annotations
 

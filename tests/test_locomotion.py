@@ -49,7 +49,7 @@ def walking(**changes: Any) -> Walking:
         "gait_command": (2.0, 0.0, 0.0),
         "across": ("v_x", torch.linspace(-3.0, 3.0, 3)),
         "up": ("omega_z", torch.linspace(-1.0, 1.0, 2)),
-        **{name: nothing for name in ("velocity", "clip_velocity", "torque", "joint_vel", "contact")},
+        **dict.fromkeys(("velocity", "clip_velocity", "torque", "joint_vel", "contact"), nothing),
         "feet": FEET,
         "diagonal_pairs": DIAGONAL,
         "front_pair": ("LF", "RF"),
@@ -441,7 +441,7 @@ def test_what_is_recorded_of_a_walk_is_all_that_the_figures_need(standing):
 
 
 def test_gait_scores_are_cells_of_the_row():
-    assert asdict(GaitScores(gait_seconds=8.0, gait_falls=0.0)).keys() <= {field for field in Row.__dataclass_fields__}
+    assert asdict(GaitScores(gait_seconds=8.0, gait_falls=0.0)).keys() <= set(Row.__dataclass_fields__)
 
 
 def test_no_one_pushes_those_who_are_measured(monkeypatch):

@@ -310,6 +310,18 @@ def test_cautions_name_what_weakens_the_numbers():
     assert "0.74 to 1.00 million steps" in unequal
 
 
+def test_a_collapsed_discriminator_is_cautioned_of():
+    results = make_results((TASK_ONLY, ("consmimic", 0.9)), seeds=3)
+    flags = [np.zeros(60), np.full(60, np.nan), np.concatenate([np.full(30, np.nan), np.ones(15), np.zeros(15)])]
+    ours = [r for r in results.records if r.row.method == "consmimic"]
+    judged = [replace(r, history=r.history | {"style_saturated": f}) for r, f in zip(ours, flags, strict=True)]
+    others = [r for r in results.records if r.row.method != "consmimic"]
+    assert cautions(replace(results, records=[*others, *judged])) == [
+        "ConsMimic α = 0.9, seed 2: the discriminator had collapsed in 25% of the iterations; there, style taught next "
+        "to nothing."
+    ]
+
+
 def test_the_markdown_table():
     lines = markdown_table(make_results((TASK_ONLY, ("consmimic", 0.9))).rows).splitlines()
     assert lines[0] == "| method | seeds | task value | share kept | tracking | imitation | style reward |"

@@ -133,6 +133,13 @@ def cautions(results: Results) -> list[str]:
     steps = [row.env_steps / 1e6 for row in results.rows]
     if min(steps) < max(steps):
         found.append(f"Trainings are not equally long: {min(steps):.2f} to {max(steps):.2f} million steps.")
+    for record in results.records:
+        flags = record.history.get("style_saturated", np.zeros(1))
+        if (collapsed := float((flags > 0.0).mean())) > 0.0:
+            found.append(
+                f"{name_text(record.row)}, seed {record.row.seed}: the discriminator had collapsed in "
+                f"{collapsed:.0%} of the iterations; there, style taught next to nothing."
+            )
     return found
 
 
@@ -398,9 +405,9 @@ imitation: Student's t). Dashed: the α that was asked for, in its colour. To th
 a policy kept more than it had to."""
 GAIT = """Bars: a foot bears weight. In a trot the diagonal feet (LF with RH, RF with LH) step together, the two
 pairs, one of them paler, in turns. One robot of the seed with the median imitation score."""
-SPEED_MAP = """Mean error at each command, over seeds: darker is worse, on a scale that shows small errors larger. Yellow:
-what the demonstration shows; all else the policy had to find without it. Where only some fell, it is the mean of the
-others."""
+SPEED_MAP = """Mean error at each command, over seeds: darker is worse, on a scale that shows small errors larger.
+Yellow: what the demonstration shows; all else the policy had to find without it. Where only some fell, it is the mean
+of the others."""
 CONSTRAINT = """Each seed and their mean. Top: the task value v<sup>g</sup> that the constraint
 watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. Middle: the task's
 weight σ(λ). Bottom: the mean style reward of a step."""

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from consmimic.errors import UserError
 
-ACTION = "action"
 SYMMETRY_CFG: dict[str, Any] = {
     "data_augmentation_func": "consmimic.learner.mirroring:with_mirror_images",
     "use_data_augmentation": True,
@@ -37,15 +36,15 @@ def with_mirror_images(
             "mirror images are wanted for the policy update, but the environment knows no mirrors: it needs "
             "policy_mirrors(), for each mirror a SignedPermutation by observation group and one for 'action'"
         )
-    seen = done = None
+
+    def images(part: str, values: Tensor) -> Tensor:
+        if part not in mirrors[0]:
+            raise UserError(f"the mirrors know nothing of the observation group '{part}'")
+        return torch.cat([values, *(mirror[part](values) for mirror in mirrors)])
+
+    seen = None
     if obs is not None:
-        for group in obs.keys():
-            if group not in mirrors[0]:
-                raise UserError(f"the mirrors know nothing of the observation group '{group}'")
-        images = [{group: mirror[group](values) for group, values in obs.items()} for mirror in mirrors]
         count = len(obs) * (len(mirrors) + 1)
-        groups = {group: torch.cat([obs[group], *(image[group] for image in images)]) for group in obs.keys()}
-        seen = TensorDict(groups, batch_size=[count], device=obs.device)
-    if actions is not None:
-        done = torch.cat([actions, *(mirror[ACTION](actions) for mirror in mirrors)])
-    return seen, done
+        groups = list(map(str, obs.keys()))
+        seen = TensorDict({group: images(group, obs[group]) for group in groups}, batch_size=[count])
+    return seen, None if actions is None else images("action", actions)
