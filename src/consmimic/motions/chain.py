@@ -29,7 +29,7 @@ class Chain:
         """The hinges between two bodies of a model."""
         joints, offsets, offset = [], [], np.zeros(3)
         body, end = model.body(tip).id, model.body(root).id
-        while body not in (0, end):
+        while body not in (0, end) and model.body_parentid[body] != 0:
             if not np.allclose(model.body_quat[body], [1.0, 0.0, 0.0, 0.0]):
                 raise UserError(f"no chain ends in '{tip}': '{model.body(body).name}' is turned against its parent")
             first = model.body_jntadr[body]
@@ -55,15 +55,18 @@ class Chain:
         return position, rotation
 
     def angles(self, position: Array, rotation: Array, start: Array) -> Array:
-        """Newton's method from `start`; a chain of six joints."""  # (T, 3), (T, 3, 3), (T, 6) → (T, 6)
+        """Newton's method from `start`, damped while far from the solution; for six joints."""
+        # (T, 3), (T, 3, 3), (T, 6) → (T, 6)
         angles = start.copy()
         for _ in range(50):
             found, turned, anchors, axes = self._walked(angles)
             error = np.concatenate([position - found, rotation_vector(rotation @ np.swapaxes(turned, -1, -2))], axis=-1)
             if np.abs(error).max() < 1e-12:
                 break
-            jacobian = np.concatenate([np.cross(axes, found[:, None] - anchors), axes], axis=-1)  # (T, J, 6)
-            step = np.linalg.solve(np.swapaxes(jacobian, -1, -2), error[..., None])[..., 0]
+            jacobian = np.swapaxes(np.concatenate([np.cross(axes, found[:, None] - anchors), axes], axis=-1), -1, -2)
+            transposed = np.swapaxes(jacobian, -1, -2)
+            damping = np.maximum(1e-3 * np.square(error).sum(axis=-1), 1e-12)[:, None, None] * np.eye(len(self.joints))
+            step = np.squeeze(np.linalg.solve(transposed @ jacobian + damping, transposed @ error[..., None]), axis=-1)
             angles += np.clip(step, -0.3, 0.3)
         else:
             worst = int(np.linalg.norm(error[:, :3], axis=-1).argmax())

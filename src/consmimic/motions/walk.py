@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 X, Y, Z = np.eye(3)
 _LEAVING, _MEETING = 0.6, 0.35
 """Shares of the swing in which a leg comes from where the ground held it, and goes to where it will."""
+_SOFTNESS = 0.4
+"""How much of its speed over the ground the foot has lost before the heel strikes: 0.4 m/s are left at 1.2 m/s."""
 _SAGITTAL = (2, 3, 4)
 """Hip, knee and ankle pitch among the joints of a leg."""
 
@@ -342,10 +344,10 @@ class _Leg:
             return self.flexed(plan, at, *self.planted(plan, at)) - self.normative(plan, at)
 
         step, flexed = 1e-4, self.normative(plan, own[swings])
-        for end, since, lasts in ((duty, swing, _LEAVING), (0.0, swing - 1.0, -_MEETING)):
+        for end, since, lasts, share in ((duty, swing, _LEAVING, 1.0), (0.0, swing - 1.0, -_MEETING, _SOFTNESS)):
             before, at, after = gap(np.array([end - step, end, end + step]))
             slope = (1.0 - duty) * (after - before) / (2.0 * step)
-            flexed += _fading(since / lasts, at, lasts * slope)
+            flexed += _fading(since / lasts, at, share * lasts * slope)
         flexed[:, 1] = np.maximum(flexed[:, 1], 0.75 * plan.walk.least_knee)  # a stretched leg has no room to turn
         ankle[swings], pitch[swings] = self.carried(plan, own[swings], flexed), flexed[:, 2]
 
@@ -353,7 +355,8 @@ class _Leg:
         middle = lifted > 0.2
         height = self.lowest(ankle[swings], pitch[swings])
         missing = plan.walk.clearance - (height[middle] / lifted[middle]).min(initial=np.inf)
-        ankle[swings, 2] += max(0.0, missing) * lifted
+        height += max(0.0, missing) * lifted
+        ankle[swings, 2] += max(0.0, missing) * lifted + np.maximum(0.0, -height)
         return ankle, pitch
 
     def lowest(self, ankle: Array, pitch: Array) -> Array:
