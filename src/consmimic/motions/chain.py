@@ -57,7 +57,7 @@ class Chain:
     def angles(self, position: Array, rotation: Array, start: Array) -> Array:
         """Newton's method from `start`, damped while far from the solution; for six joints."""
         # (T, 3), (T, 3, 3), (T, 6) → (T, 6)
-        angles = start.copy()
+        angles, error = start.copy(), np.full((len(start), 6), np.inf)
         for _ in range(50):
             found, turned, anchors, axes = self._walked(angles)
             error = np.concatenate([position - found, rotation_vector(rotation @ np.swapaxes(turned, -1, -2))], axis=-1)

@@ -275,7 +275,7 @@ class _Leg:
         """From hip to sole."""
         return sum(self.bones) + self.radius - float(self.heel[2])
 
-    def reach(self, knee: Array) -> Array:
+    def reach(self, knee: Array | float) -> Array:
         """From hip to ankle."""
         thigh, shank = self.bones
         return np.sqrt(thigh**2 + shank**2 + 2.0 * thigh * shank * np.cos(knee))
