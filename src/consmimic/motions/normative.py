@@ -1,8 +1,9 @@
 """How people walk: normative joint angles over the gait cycle, and how they and the steps change with speed.
 
-Angles are those of healthy adults at their natural cadence, read to the degree at every 5 % of the cycle from the
-curves of D. A. Winter, "The Biomechanics and Motor Control of Human Gait" (1991), and of J. Perry and J. M. Burnfield,
-"Gait Analysis" (2010); a cycle begins when the heel strikes. Speeds are compared as Froude did, v/√(g L), and lengths
+The tables are ours: rounded angles of healthy adults at their natural cadence, at every 5 % of the cycle from one heel
+strike to the next, after the curves of D. A. Winter, "The Biomechanics and Motor Control of Human Gait" (1991), and of
+J. Perry and J. M. Burnfield, "Gait Analysis" (2010). Key figures (peaks and when they come) are theirs; what lies
+between is true to a few degrees, far less than people differ. Speeds are compared as Froude did, v/√(g L), and lengths
 by the length L of the leg, from hip to sole.
 """
 
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Degrees at 0, 5, …, 95 % of the cycle. Flexion is positive; at the ankle, dorsiflexion.
+# Degrees at 0, 5, …, 95 % of the cycle. Flexion is positive; at the ankle, dorsiflexion. The hip's is that of the thigh
+# from the vertical: against the pelvis, which people tilt forward, it would be 10° more.
 _HIP = (22, 21.5, 20, 17, 13, 8.5, 3.5, -2, -8, -14, -19, -19, -12, -1, 9, 17, 22.5, 25, 25, 23.5)
 _KNEE = (4, 10, 17, 19, 17, 13, 9, 6, 5, 7, 13, 24, 39, 54, 63, 64, 56, 41, 22, 7)
 _ANKLE = (0, -5, -4, 0, 3, 5, 6.5, 8, 9.5, 10, 7, -2, -15, -19, -13, -6, -1, 1, 1.5, 1)
@@ -58,8 +60,8 @@ class Gait:
 
     @property
     def duty(self) -> float:
-        """Share of the cycle that a foot is on the ground: 62 % at the natural speed, less at higher speeds (Murray et
-        al., 1984: 65 to 59 % from slow to fast)."""
+        """Share of the cycle that a foot is on the ground: 62 % at the natural speed, less at higher speeds (about
+        65 to 59 % from slow to fast)."""
         return float(np.clip(0.62 - 0.2 * (self.froude_speed - NATURAL_SPEED), 0.54, 0.68))
 
     def in_tables(self, cycle: Array) -> Array:
@@ -89,7 +91,7 @@ class Gait:
 
     @property
     def trunk_rotation(self) -> float:
-        """rad to either side, against the pelvis (Murray et al., 1967: 4°)."""
+        """rad to either side, against the pelvis (about 4°)."""
         return float(np.radians(4.0) * np.clip(self.vigour, 0.5, 1.5))
 
     @property
@@ -103,7 +105,7 @@ class Gait:
         return np.radians(-8.0 - 16.0 * np.clip(self.vigour, 0.4, 1.4) * np.cos(2.0 * np.pi * cycle))
 
     def elbow(self, cycle: Array) -> Array:
-        """Flexion, rad, most when the arm is ahead (Murray et al.: about 20° to 40°)."""
+        """Flexion, rad, most when the arm is ahead (about 20° to 40°)."""
         return np.radians(29.0 - 11.0 * np.clip(self.vigour, 0.4, 1.4) * np.cos(2.0 * np.pi * cycle))
 
 

@@ -33,6 +33,8 @@ _SOFTNESS = 0.4
 """How much of its speed over the ground the foot has lost before the heel strikes: 0.4 m/s are left at 1.2 m/s."""
 _SAGITTAL = (2, 3, 4)
 """Hip, knee and ankle pitch among the joints of a leg."""
+_WAIST = ("waist_yaw_joint", "waist_pitch_joint", "waist_roll_joint")
+_ARM = ("shoulder_pitch_joint", "shoulder_roll_joint", "elbow_pitch_joint")  # of either side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,10 @@ def generate_walk(
     legs = tuple(_Leg.of(model, root=root, foot=foot) for foot in feet)
     if sorted(leg.side for leg in legs) != [-1.0, 1.0]:
         raise UserError(f"a walk needs a left and a right foot, not {', '.join(feet)}")
+    arms = (f"{side}_{joint}" for side in ("left", "right") for joint in _ARM)
+    for name in (*_WAIST, *arms, *(name for leg in legs for name in leg.chain.joints)):
+        if name not in joint_names:
+            raise unknown("joint that walks", name, joint_names)
     plan = _Plan.of(walk, legs[0])
     cycle = np.arange(plan.frames) / plan.frames
     angles: dict[str, Array] = _upper_body(model, plan, cycle)
@@ -93,8 +99,6 @@ def generate_walk(
             raise UserError(f"walk at {walk.speed} m/s: {error}; change the speed") from None
     one_cycle = np.tile(default_joint_pos, (plan.frames, 1))
     for name, column in angles.items():
-        if name not in joint_names:
-            raise unknown("joint that walks", name, joint_names)
         one_cycle[:, joint_names.index(name)] = column
 
     # One frame more on either side, so that velocities are central differences in the first and last frame too.
@@ -177,7 +181,7 @@ class _Plan:
         higher than the leg reaches."""
         stance, weight = self._stance()
         ankle, hip, waves = leg.planted(self, stance)[0], leg.hip_position(self, stance), _waves(stance)
-        across = np.square(ankle[:, 0] - hip[:, 0]) + np.square(ankle[:, 1] - hip[:, 1] - leg.side * leg.inset)
+        across = np.square(ankle[:, 0] - hip[:, 0]) + np.square(ankle[:, 1] - hip[:, 1] - leg.side * leg.outset)
 
         def height(knee: Array | float) -> Array:
             return ankle[:, 2] - hip[:, 2] + np.sqrt(np.maximum(np.square(leg.reach(knee)) - across, 0.0))
@@ -261,8 +265,8 @@ class _Leg:
         return self.chain.offsets[:3].sum(axis=0)
 
     @property
-    def inset(self) -> float:
-        """How much nearer to the middle the ankle is than the hip."""
+    def outset(self) -> float:
+        """How much farther from the middle the ankle is than the hip; less than 0 where it is nearer."""
         return float(self.side * self.chain.offsets[3:5, 1].sum())
 
     @property
@@ -297,7 +301,7 @@ class _Leg:
         """The ankle in its lane, where hip and knee have it."""  # (T,), (T, 3) → (T, 3)
         (thigh, shank), (hip, knee, _) = self.bones, flexed.T
         ankle = self.hip_position(plan, own)
-        aside = self._lane(plan) - ankle[:, 1] - self.side * self.inset
+        aside = self._lane(plan) - ankle[:, 1] - self.side * self.outset
         ankle[:, 0] += thigh * np.sin(hip) + shank * np.sin(hip - knee)
         ankle[:, 1] = self._lane(plan)
         ankle[:, 2] -= np.sqrt(np.square(thigh * np.cos(hip) + shank * np.cos(hip - knee)) - np.square(aside))
@@ -307,7 +311,7 @@ class _Leg:
         """The inverse of `carried`."""
         thigh, shank = self.bones
         ahead, aside, down = (ankle - self.hip_position(plan, own)).T * np.array([[1.0], [1.0], [-1.0]])
-        down = np.hypot(down, aside - self.side * self.inset)
+        down = np.hypot(down, aside - self.side * self.outset)
         cosine = (ahead**2 + down**2 - thigh**2 - shank**2) / (2.0 * thigh * shank)
         knee = np.arccos(np.clip(cosine, -1.0, 1.0))
         hip = np.arctan2(ahead, down) + np.arctan2(shank * np.sin(knee), thigh + shank * np.cos(knee))
@@ -388,17 +392,18 @@ def _upper_body(model: mujoco.MjModel, plan: _Plan, cycle: Array) -> dict[str, A
     trunk = rotation_about(Z, plan.gait.trunk_rotation * np.cos(2.0 * np.pi * cycle))
     trunk = trunk @ rotation_about(Y, np.full_like(cycle, plan.walk.lean))
     relative = np.swapaxes(plan.pelvis_rotation(cycle), -1, -2) @ trunk
-    angles = {
-        "waist_yaw_joint": np.arctan2(relative[:, 1, 0], relative[:, 0, 0]),
-        "waist_pitch_joint": -np.arcsin(relative[:, 2, 0]),
-        "waist_roll_joint": np.arctan2(relative[:, 2, 1], relative[:, 2, 2]),
-    }
+    turned = (
+        np.arctan2(relative[:, 1, 0], relative[:, 0, 0]),
+        -np.arcsin(relative[:, 2, 0]),
+        np.arctan2(relative[:, 2, 1], relative[:, 2, 2]),
+    )
+    angles = dict(zip(_WAIST, turned, strict=True))
     for name, side in (("left", 1.0), ("right", -1.0)):
         own = cycle if side > 0.0 else cycle + 0.5
-        tilt = model.joint(f"{name}_shoulder_pitch_joint").axis[1]  # the axis does not lie level
-        angles[f"{name}_shoulder_pitch_joint"] = -plan.gait.shoulder(own) / tilt
-        angles[f"{name}_shoulder_roll_joint"] = np.full_like(cycle, side * plan.walk.arm_abduction)
-        angles[f"{name}_elbow_pitch_joint"] = -plan.gait.elbow(own)
+        pitch, roll, elbow = (f"{name}_{joint}" for joint in _ARM)
+        angles[pitch] = -plan.gait.shoulder(own) / model.joint(pitch).axis[1]  # the axis does not lie level
+        angles[roll] = np.full_like(cycle, side * plan.walk.arm_abduction)
+        angles[elbow] = -plan.gait.elbow(own)
     return angles
 
 
