@@ -397,7 +397,7 @@ def _upper_body(model: mujoco.MjModel, plan: _Plan, cycle: Array) -> dict[str, A
         -np.arcsin(relative[:, 2, 0]),
         np.arctan2(relative[:, 2, 1], relative[:, 2, 2]),
     )
-    angles = dict(zip(_WAIST, turned, strict=True))
+    angles: dict[str, Array] = dict(zip(_WAIST, turned, strict=True))
     for name, side in (("left", 1.0), ("right", -1.0)):
         own = cycle if side > 0.0 else cycle + 0.5
         pitch, roll, elbow = (f"{name}_{joint}" for joint in _ARM)
