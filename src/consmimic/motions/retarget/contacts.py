@@ -57,8 +57,8 @@ def levelled(motion: SourceMotion) -> tuple[SourceMotion, Ground]:
 
 def stances(motion: SourceMotion, ground: Ground, *, leg_length: float, slowed: float = 1.0) -> dict[str, Flags]:
     """For each foot, the frames in which it stands: low and slow, with hysteresis. Ground at height 0."""
-    height = 0.006 * leg_length + 1.5 * ground.height_noise
-    speed = 0.05 * np.sqrt(GRAVITY * leg_length) / slowed + 1.5 * ground.still_speed
+    height = motion.touch_height + 1.5 * ground.height_noise
+    speed = 0.06 * np.sqrt(GRAVITY * leg_length) / slowed + 1.5 * ground.still_speed
     found = {}
     for foot, points in motion.feet.items():
         touches = np.zeros(len(motion), dtype=bool)

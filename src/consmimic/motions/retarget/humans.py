@@ -162,6 +162,7 @@ def _human(
         feet={side: (f"{side}_heel", f"{side}_toe") for side in _SIDES},
         stance=stance,
         foot_height=_SOLE_HEIGHT,
+        touch_height=0.012,  # these feet have no toe joint: the rigid toe leaves the ground while the real one pushes
         loops=loops,
     )
 

@@ -26,6 +26,8 @@ _POSTURE_COST = 0.02
 
 _ITERATIONS = 30
 _FIRST_ITERATIONS = 300
+_FIRST_STEP = 0.05
+"""rad. The way from the default pose to the first frame is long; in large steps a knee may come to bend backwards."""
 _CONVERGED = 1e-6
 _DAMPING = 1e-9
 _SOLVER = "daqp"
@@ -112,6 +114,12 @@ def solve(
         tasks.append(torso)
 
     limits: list[mink.Limit] = [mink.ConfigurationLimit(model)]
+    hinges = [model.joint(joint).name for joint in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE)]
+    cautious = [*limits, mink.VelocityLimit(model, dict.fromkeys(hinges, _FIRST_STEP))]
+    root = int(model.jnt_qposadr[int(model.body(pairs.base).jntadr[0])])
+    beginning = start.copy()
+    beginning[root : root + 7] = [*aims.base_pos[0], *aims.base_quat[0]]
+    configuration.update(beginning)
     step = None if joint_velocity_limits is None else _step_limit(model, joint_velocity_limits, fps)
     if step is not None:
         limits.append(step)
@@ -131,7 +139,9 @@ def solve(
             torso.set_target(_pose(aims.torso_quat[frame], np.zeros(3)))
         if step is not None and frame > 0:
             step.before = solution[frame - 1]
-        solution[frame] = _converge(configuration, tasks, limits, _ITERATIONS if frame else _FIRST_ITERATIONS)
+        if frame == 0:
+            _converge(configuration, tasks, cautious, _FIRST_ITERATIONS)
+        solution[frame] = _converge(configuration, tasks, limits, _ITERATIONS)
     return solution
 
 

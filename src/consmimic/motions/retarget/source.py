@@ -34,6 +34,8 @@ class SourceMotion:
     """Of the end of a leg above the ground while the foot is flat on it."""
     touch_radius: float = 0.0
     """Of the touching points above the ground while they touch."""
+    touch_height: float = 0.004
+    """Of a touching point above where it touches, that is still taken for touching."""
     loops: bool = False
 
     def __post_init__(self) -> None:

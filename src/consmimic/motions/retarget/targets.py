@@ -26,6 +26,11 @@ _HEADING_CUTOFF = 0.8
 """Hz. The heading is where the walk goes, not how the pelvis swings in each step."""
 _FLAT_PITCH = 0.1
 """rad. While it stands, a foot pitched by much less is flat: recorded soles are never quite level."""
+_STRETCH = 0.99
+"""A leg is stretched to at most this share of its length: nearer to straight the knee has no say in where the foot is,
+and a small change of the target is a large one of the angles."""
+_STRETCH_SECONDS = 0.25
+"""The base is lowered for a stretched leg this long before and after, so that it does not bob more than the source's."""
 _CLEARANCE = 0.005
 """m, that a swinging foot keeps above the ground where the source's scrapes it."""
 
@@ -74,8 +79,12 @@ class Proportions:
     source_hips: Array
     """Middle of the hips in the root's frame."""
     robot_hips: Array
+    hips: Mapping[str, Array]
+    """Foot's body → its leg's hip in the frame of the base …"""
+    lengths: Mapping[str, float]
+    """… its leg's length …"""
     stance: Mapping[str, Array]
-    """Foot's body → its point in the robot's frame of the base."""
+    """… and its point in the frame of the base."""
     shoulders: Mapping[str, Array]
     """Elbow's body → its shoulder in the torso's frame."""
     arms: Mapping[str, tuple[float, float]]
@@ -85,7 +94,8 @@ class Proportions:
     def of(source: SourceMotion, model: mujoco.MjModel, pairs: Correspondence, data: mujoco.MjData) -> Proportions:
         """`data` holds the robot in its default pose."""
         ends = {leg: Sole.of(model, leg.bodies[2]).centre if leg.sole is None else np.zeros(3) for leg in pairs.legs}
-        legs = sum(_length(data, leg.bodies, ends[leg]) for leg in pairs.legs)
+        lengths = {leg.bodies[2]: _length(data, leg.bodies, ends[leg]) for leg in pairs.legs}
+        robot_hips = {leg.bodies[2]: _in_frame(data, pairs.base, data.body(leg.bodies[0]).xpos) for leg in pairs.legs}
         hips = np.mean([source.point(leg.points[0]) for leg in pairs.legs], axis=0)
         in_root = rotation.rotate(rotation.inverse(source.root_quat), hips - source.root_pos)
         arms = {
@@ -94,9 +104,11 @@ class Proportions:
         }
         stance = {leg.bodies[2]: _in_frame(data, pairs.base, _point(data, leg.bodies[2], ends[leg])) for leg in pairs.legs}
         return Proportions(
-            scale=legs / sum(source.length(*leg.points) for leg in pairs.legs),
+            scale=sum(lengths.values()) / sum(source.length(*leg.points) for leg in pairs.legs),
             source_hips=in_root.mean(axis=0),
-            robot_hips=np.mean([_in_frame(data, pairs.base, data.body(leg.bodies[0]).xpos) for leg in pairs.legs], axis=0),
+            robot_hips=np.mean(list(robot_hips.values()), axis=0),
+            hips=robot_hips,
+            lengths=lengths,
             stance=stance,
             shoulders={
                 arm.bodies[1]: _in_frame(data, pairs.torso or pairs.base, data.body(arm.bodies[0]).xpos)
@@ -116,11 +128,13 @@ def targets(
     lock: bool = True,
 ) -> Targets:
     """Without `lock`, feet go where the source's go: what the locked ones are compared with."""
-    base = _base(source, model, pairs, size)
     feet = {}
     for leg in pairs.legs:
         foot = _ball_target if leg.sole is None else _sole_target
         feet[leg.bodies[2]] = foot(source, stances[leg.foot], model, leg, size, lock)
+    base = _base(source, model, pairs, size)
+    if lock:
+        base = base - rotation.UP * _lowering(base, source, pairs, size, feet)[:, None]
     return Targets(
         base_pos=base,
         base_quat=source.root_quat,
@@ -147,6 +161,23 @@ def _base(source: SourceMotion, model: mujoco.MjModel, pairs: Correspondence, si
     hips = source.root_pos + rotation.rotate(source.root_quat, size.source_hips)
     scaled = _scaled(hips, source, model, pairs.legs[0], size)
     return scaled - rotation.rotate(source.root_quat, size.robot_hips)
+
+
+def _lowering(
+    base: Array, source: SourceMotion, pairs: Correspondence, size: Proportions, feet: Mapping[str, FootTarget]
+) -> Array:
+    """How far the base must sink for no leg to be stretched, smoothly."""  # (T,)
+    needed = np.zeros(len(base))
+    for leg in pairs.legs:
+        foot = feet[leg.bodies[2]].pos
+        down = base + rotation.rotate(source.root_quat, size.hips[leg.bodies[2]]) - foot
+        sideways = np.minimum(np.linalg.norm(down[:, :2], axis=-1), 0.9 * size.lengths[leg.bodies[2]])
+        highest = np.sqrt((_STRETCH * size.lengths[leg.bodies[2]]) ** 2 - sideways**2)
+        needed = np.maximum(needed, down[:, 2] - highest)
+    reach = max(1, round(_STRETCH_SECONDS * source.fps))
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(needed, 2 * reach, mode="edge"), 2 * reach + 1).max(axis=1)
+    bump = np.hanning(2 * reach + 3)[1:-1]
+    return np.convolve(around, bump / bump.sum(), mode="valid")
 
 
 def _scaled(track: Array, source: SourceMotion, model: mujoco.MjModel, leg: LegPair, size: Proportions) -> Array:
