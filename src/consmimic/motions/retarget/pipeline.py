@@ -36,6 +36,12 @@ _SEAM_JUMP = 1.5
 """Where a loop closes less is needed: there it is known that something was cut."""
 _ROLLING_ROUNDS = 2
 """What is left of a ball's rolling error each time is about its radius over the leg's length."""
+_LEAD_SECONDS = 1.2
+"""A loop is solved from so long before its first frame to so long after its last: a stride, so that steps are whole."""
+_NARROW, _WIDEST = 0.005, 0.05
+"""m. Feet are set further apart if the base had to give way sideways by more than the first; at most by the second."""
+_HURRIED = 0.02
+"""Share of the frames in which joints may be at their speed limits and lag a little, before the clip is slowed down."""
 _TURNING = np.radians(30.0)
 """A clip that turns by more has no one heading; then its first frame faces +x."""
 
@@ -89,12 +95,16 @@ def retarget(
     copies = repeats(source)
     source = without_repeats(source, copies)
 
-    staged = _Stage.of(source, model, pairs, start, settings, slowed=1.0)
+    staged = _Stage.of(source, model, pairs, start, settings)
     solution, aims = _solved(staged, model, pairs, start, settings.fps, limits=None)
-    hurry = _fastest(model, solution, limits, settings.fps)[1]
-    if hurry > 1.0:
-        slowed = min(hurry, settings.max_slow_down)
-        staged = _Stage.of(source, model, pairs, start, settings, slowed=slowed)
+    further = _too_narrow(staged, solution, model, pairs)
+    if further > _NARROW:
+        staged = _Stage.of(source, model, pairs, start, settings, further=further)
+        solution, aims = _solved(staged, model, pairs, start, settings.fps, limits=None)
+    shares = _speed_shares(model, solution, limits, settings.fps)
+    if shares.max() > 1.0:
+        slowed = float(np.clip(np.quantile(shares.max(axis=1), 1.0 - _HURRIED), 1.0, settings.max_slow_down))
+        staged = _Stage.of(source, model, pairs, start, settings, slowed=slowed, further=staged.further)
         solution, aims = _solved(staged, model, pairs, start, settings.fps, limits=limits)
 
     coordinates = _facing_forward(model, pairs.base, solution[staged.kept])
@@ -105,7 +115,7 @@ def retarget(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Stage:
-    """What is to be solved: the source at the clip's rate, a loop with a lap before and one after it."""
+    """What is to be solved: the source at the clip's rate, a loop with some of the laps before and after it."""
 
     motion: SourceMotion
     ground: Ground
@@ -116,6 +126,7 @@ class _Stage:
     """The frames that become the clip."""
     slowed: float
     stretched: float
+    further: float
     healed: int
     seam: float | None
 
@@ -127,7 +138,8 @@ class _Stage:
         start: Array,
         settings: Retargeting,
         *,
-        slowed: float,
+        slowed: float = 1.0,
+        further: float = 0.0,
     ) -> _Stage:
         leg_length = float(np.mean([source.length(*leg.points) for leg in pairs.legs]))
         if source.loops:
@@ -138,13 +150,14 @@ class _Stage:
         at = _to_heal(jumps, period if source.loops else None, leg_length)
         healed = seams.healed(unrolled, at, window=_HEALING_SECONDS)
 
-        lap = max(2, round(period / source.fps * slowed * settings.fps)) if source.loops else period
+        seconds = period / source.fps
         if source.loops:
-            times = np.arange((settings.laps + 2) * lap + 1) * (period / source.fps / lap)
-            kept = slice(lap, lap + settings.laps * lap + 1)
-            stretched = lap / settings.fps / (period / source.fps * slowed)
+            lap = max(2, round(seconds * slowed * settings.fps))
+            lead = min(lap, round(_LEAD_SECONDS * slowed * settings.fps))
+            times = np.arange(lap - lead, (settings.laps + 1) * lap + lead + 1) * (seconds / lap)
+            kept, stretched = slice(lead, lead + settings.laps * lap + 1), lap / settings.fps / (seconds * slowed)
         else:
-            times = np.arange(int(period / source.fps * slowed * settings.fps + 1e-9) + 1) / (settings.fps * slowed)
+            times = np.arange(int(seconds * slowed * settings.fps + 1e-9) + 1) / (settings.fps * slowed)
             kept, stretched = slice(0, len(times)), 1.0
         cutoff = None if settings.cutoff is None else settings.cutoff / (slowed * stretched)
         level, ground = levelled(resampled(healed, times, fps=settings.fps, cutoff=cutoff))
@@ -152,7 +165,7 @@ class _Stage:
         data = mujoco.MjData(model)
         data.qpos[:] = start
         mujoco.mj_kinematics(model, data)
-        size = Proportions.of(source, model, pairs, data)
+        size = Proportions.of(source, model, pairs, data).with_feet_apart(further)
         inside = at[(at >= period) & (at < 2 * period)] if source.loops else at
         return _Stage(
             motion=level,
@@ -163,6 +176,7 @@ class _Stage:
             kept=kept,
             slowed=slowed,
             stretched=stretched,
+            further=further,
             healed=len(inside),
             seam=size.scale * float(jumps[period - 1]) if source.loops else None,
         )
@@ -220,14 +234,21 @@ def _default_coordinates(
     return start
 
 
-def _fastest(
-    model: mujoco.MjModel, solution: Array, limits: Mapping[str, float], fps: float
-) -> tuple[str, float]:
-    """The joint whose fastest step is the largest share of its speed limit, and that share."""
+def _too_narrow(staged: _Stage, solution: Array, model: mujoco.MjModel, pairs: Correspondence) -> float:
+    """How far the base is pushed away sideways from a foot that stands: where hips cannot swing legs further in."""
+    places, turns = body_poses(model, [pairs.base], solution)
+    aside = rotation.rotate(rotation.inverse(turns[pairs.base]), places[pairs.base] - staged.locked.base_pos)[:, 1]
+    pushed = [0.0]
+    for body, foot in staged.locked.feet.items():
+        outward = np.sign(staged.size.stance[body][1] - staged.size.robot_hips[1])
+        pushed.extend(-outward * aside[staged.kept][foot.stance[staged.kept]])
+    return float(np.clip(np.quantile(pushed, 0.95), 0.0, _WIDEST))
+
+
+def _speed_shares(model: mujoco.MjModel, solution: Array, limits: Mapping[str, float], fps: float) -> Array:
+    """Of its speed limit, for each joint, from each frame to the next."""  # (T − 1, J)
     columns = [int(model.joint(name).qposadr[0]) for name in limits]
-    speeds = np.abs(np.diff(solution[:, columns], axis=0)).max(axis=0) * fps
-    shares = speeds / np.array(list(limits.values()))
-    return list(limits)[int(shares.argmax())], float(shares.max())
+    return np.abs(np.diff(solution[:, columns], axis=0)) * fps / np.array(list(limits.values()))
 
 
 def _facing_forward(model: mujoco.MjModel, base: str, coordinates: Array) -> Array:
@@ -301,7 +322,7 @@ def _report(
     base_turn = rotation.log(rotation.product(turns[pairs.base], rotation.inverse(locked.base_quat)))
     columns = [int(model.joint(name).qposadr[0]) for name in clip.joint_names]
     low, high = np.array([model.joint(name).range for name in clip.joint_names]).T
-    fastest, share = _fastest(model, solution[kept], limits, settings.fps)
+    speeds = _speed_shares(model, solution[kept], limits, settings.fps).max(axis=0)
     plain_turns = {
         body: turns[body][kept] if foot.quat is None else foot.quat[kept] for body, foot in plain.feet.items()
     }
@@ -321,13 +342,14 @@ def _report(
         ground_slope=staged.ground.slope,
         repeated=copies,
         healed=staged.healed,
+        feet_apart=staged.further,
         end_effectors=followed,
         missed=aimed,
         base=Distance.of(np.linalg.norm(places[pairs.base] - locked.base_pos, axis=-1)[kept]),
         base_turn=Distance.of(np.linalg.norm(base_turn, axis=-1)[kept]),
         at_limit=shares_at_limit(clip.joint_names, solution[kept][:, columns], low, high),
-        fastest_joint=fastest,
-        fastest_share=share,
+        fastest_joint=list(limits)[int(speeds.argmax())],
+        fastest_share=float(speeds.max()),
         seam_before=staged.seam,
         seam_after=_seam_after(places, kept) if source.loops else None,
         slip_before=largest_slip(feet, plain_places, plain_turns),

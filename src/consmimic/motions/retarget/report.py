@@ -59,6 +59,8 @@ class RetargetReport:
     """How many times each frame was in the source; the copies are left out."""
     healed: int
     """Jumps within the clip or at its seam that were closed."""
+    feet_apart: float
+    """How much further out each foot was set because the hips cannot swing the legs in as far as the source's."""
     end_effectors: Mapping[str, Distance]
     """How far each foot is from where the scaled source has it, and each hand from where the source's arm points."""
     missed: Mapping[str, Distance]
@@ -111,6 +113,8 @@ class RetargetReport:
             said.append(f"the ground under the source rose by {self.ground_slope:.3f} m/s; it was levelled")
         if self.healed:
             said.append(f"jumps that were closed: {self.healed}")
+        if self.feet_apart:
+            said.append(f"each foot stands {_mm(self.feet_apart)} mm further out: hips cannot swing the legs further in")
         often = {joint: share for joint, share in self.at_limit.items() if share > 0.1}
         if often:
             joints = ", ".join(f"{joint} {share:.0%}" for joint, share in often.items())

@@ -38,23 +38,23 @@ def from_yaw(yaw: Array) -> Array:
     return about(UP, yaw)
 
 
-def from_ypr(yaw: Array, pitch: Array, roll: Array) -> Array:
-    """Turn about x by roll, then about the fixed y by pitch, then about the fixed z by yaw."""
-    nose_down = about(np.array([0.0, 1.0, 0.0]), pitch)
-    return product(product(from_yaw(yaw), nose_down), about(np.array([1.0, 0.0, 0.0]), roll))
+def from_yrp(yaw: Array, roll: Array, pitch: Array) -> Array:
+    """Turn about y by pitch, then about the fixed x by roll, then about the fixed z by yaw."""
+    lean = about(np.array([1.0, 0.0, 0.0]), roll)
+    return product(product(from_yaw(yaw), lean), about(np.array([0.0, 1.0, 0.0]), pitch))
 
 
-def ypr(quaternion: Array) -> tuple[Array, Array, Array]:
-    """The angles that :func:`from_ypr` takes."""
+def yrp(quaternion: Array) -> tuple[Array, Array, Array]:
+    """The angles that :func:`from_yrp` takes. They are well defined however far a foot points down: its axis is level."""
     w, x, y, z = np.moveaxis(quaternion, -1, 0)
-    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    return yaw, pitch, roll
+    yaw = np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (x * x + z * z))
+    roll = np.arcsin(np.clip(2.0 * (y * z + w * x), -1.0, 1.0))
+    pitch = np.arctan2(2.0 * (w * y - x * z), 1.0 - 2.0 * (x * x + y * y))
+    return yaw, roll, pitch
 
 
 def yaw_of(quaternion: Array) -> Array:
-    return ypr(quaternion)[0]
+    return yrp(quaternion)[0]
 
 
 def exp(rotation_vector: Array) -> Array:

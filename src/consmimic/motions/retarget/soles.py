@@ -71,7 +71,7 @@ class Sole:
 
     def resting_height(self, pitch: Array, roll: Array) -> Array:
         """Of the body's origin, when the lowest corner touches the ground."""
-        turn = rotation.from_ypr(np.zeros_like(pitch), pitch, roll)
+        turn = rotation.from_yrp(np.zeros_like(pitch), roll, pitch)
         return self.radius - rotation.rotate(turn[..., None, :], self.corners)[..., 2].min(axis=-1)
 
     def lowest(self, position: Array, quaternion: Array) -> Array:

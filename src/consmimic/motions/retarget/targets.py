@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -89,6 +89,12 @@ class Proportions:
     """Elbow's body → its shoulder in the torso's frame."""
     arms: Mapping[str, tuple[float, float]]
     """Elbow's body → lengths of upper arm and forearm."""
+
+    def with_feet_apart(self, further: float) -> Proportions:
+        """Each foot this much further outward."""
+        outward = {foot: np.sign(place[1] - self.robot_hips[1]) for foot, place in self.stance.items()}
+        moved = {foot: place + [0.0, further * outward[foot], 0.0] for foot, place in self.stance.items()}
+        return replace(self, stance=moved)
 
     @staticmethod
     def of(source: SourceMotion, model: mujoco.MjModel, pairs: Correspondence, data: mujoco.MjData) -> Proportions:
@@ -218,7 +224,7 @@ def _sole_target(
     pos = _foot_track(source, model, leg, size)
     quat = source.turn(leg.sole)
     if lock:
-        yaw, pitch, roll = rotation.ypr(quat)
+        yaw, roll, pitch = rotation.yrp(quat)
         swing = swing_share(stance)
         pitch = _standing_pitch(source, leg, pitch, stance, sole, size) * (1.0 - swing) + pitch * swing
         yaw = planted(np.unwrap(yaw)[:, None], stance)[:, 0]
@@ -228,7 +234,7 @@ def _sole_target(
         lift = planted((pos[:, 2] - resting)[:, None], stance)[:, 0]
         height = resting + _kept_above(lift - _standing(lift, stance), swing)
         pos = np.column_stack([place, height])
-        quat = rotation.from_ypr(yaw, pitch, roll * swing)
+        quat = rotation.from_yrp(yaw, roll * swing, pitch)
     return FootTarget(sole=sole, stance=stance, pos=pos, quat=quat)
 
 
