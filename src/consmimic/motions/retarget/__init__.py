@@ -10,11 +10,13 @@ from consmimic.motions.retarget.correspondence import Correspondence, correspond
 from consmimic.motions.retarget.humans import read_deepmimic, read_isaaclab
 from consmimic.motions.retarget.pipeline import Retargeted, Retargeting, retarget
 from consmimic.motions.retarget.quadrupeds import read_quadruped
+from consmimic.motions.retarget.reading import READERS, read_source
 from consmimic.motions.retarget.report import RetargetReport
 from consmimic.motions.retarget.robots import from_robot
 from consmimic.motions.retarget.source import SourceMotion
 
 __all__ = [
+    "READERS",
     "Correspondence",
     "RetargetReport",
     "Retargeted",
@@ -25,5 +27,6 @@ __all__ = [
     "read_deepmimic",
     "read_isaaclab",
     "read_quadruped",
+    "read_source",
     "retarget",
 ]

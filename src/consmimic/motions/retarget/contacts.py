@@ -86,7 +86,7 @@ def without_short(flags: Flags, fps: float) -> Flags:
     flags = flags.copy()
     for wanted, seconds in ((False, _BRIDGED_SECONDS), (True, _SHORTEST_SECONDS)):
         for first, end in runs(flags == wanted):
-            if 0 < first and end < len(flags) and (end - first) / fps < seconds:
+            if first > 0 and end < len(flags) and (end - first) / fps < seconds:
                 flags[first:end] = not wanted
     return flags
 

@@ -1,4 +1,4 @@
-"""Which body of a robot does what which point of the source does. Names only: models are checked where they are used."""
+"""Which body of a robot does what which point of the source does. Names only: models come where they are used."""
 
 from __future__ import annotations
 

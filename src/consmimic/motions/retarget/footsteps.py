@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,7 +61,7 @@ def rolling(quaternions: Array, stance: Flags, radius: float) -> Array:
     stands = runs(stance)
     for first, end in stands:
         offset[first:end] = way[first:end] - way[first:end].mean(axis=0)
-    for (_, before), (after, _) in zip(stands[:-1], stands[1:], strict=True):
+    for (_, before), (after, _) in itertools.pairwise(stands):
         s = ((np.arange(before, after) - before + 1) / (after - before + 1))[:, None]
         offset[before:after] = _hermite(s, offset[before - 1], offset[after], 0.0, 0.0)
     if stands:

@@ -37,13 +37,20 @@ _SOLE_HEIGHT = 0.05
 _HEEL = (-0.0435, 0.0, -_SOLE_HEIGHT)
 _TOE = (0.1335, 0.0, -_SOLE_HEIGHT)
 
-_DEEPMIMIC_COLUMNS = 44
-_ISAACLAB_BODIES = {"hip": "thigh", "knee": "shin", "ankle": "foot", "shoulder": "upper_arm", "elbow": "lower_arm", "hand": "hand"}
+DEEPMIMIC_COLUMNS = 44
+_ISAACLAB_BODIES = {
+    "hip": "thigh",
+    "knee": "shin",
+    "ankle": "foot",
+    "shoulder": "upper_arm",
+    "elbow": "lower_arm",
+    "hand": "hand",
+}
 
 
 def read_deepmimic(path: Path) -> SourceMotion:
     """DeepMimic's text: JSON, 44 columns, y up."""
-    document, frames = read_frames(path, (_DEEPMIMIC_COLUMNS,))
+    document, frames = read_frames(path, (DEEPMIMIC_COLUMNS,))
     columns = iter(np.split(frames, np.cumsum([1, 3, 4, 4, 4, 4, 1, 4, 4, 1, 4, 1, 4, 4])[:], axis=1))
     seconds = next(columns)[:, 0]
     root_pos, root, chest, _neck = (next(columns) for _ in range(4))
@@ -80,18 +87,28 @@ def read_deepmimic(path: Path) -> SourceMotion:
 
 def read_isaaclab(path: Path) -> SourceMotion:
     """Isaac Lab's humanoid npz: body positions and rotations by name, z up."""
+    if not path.is_file():
+        raise UserError(f"no motion at {path}")
     if not zipfile.is_zipfile(path):
         raise UserError(f"motion '{path}' is not an npz file, or only the beginning of one")
     needed = ("fps", "body_names", "body_positions", "body_rotations")
-    with np.load(path, allow_pickle=False) as file:
-        missing = [name for name in needed if name not in file]
-        if missing:
-            raise UserError(f"motion '{path}' lacks {', '.join(missing)}; it has {', '.join(file.files)}")
-        fps, names = float(file["fps"]), [str(name) for name in file["body_names"]]
-        positions, rotations = (file[name].astype(np.float64) for name in needed[2:])
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            missing = [name for name in needed if name not in file]
+            if missing:
+                raise UserError(f"motion '{path}' lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+            fps, names = float(file["fps"]), [str(name) for name in file["body_names"]]
+            positions, rotations = (file[name].astype(np.float64) for name in needed[2:])
+    except UserError:
+        raise
+    except Exception as error:  # a damaged file can raise anything
+        raise UserError(f"motion '{path}' cannot be read as npz: {error}") from None
     absent = [body for body in ("pelvis", "torso", *_isaaclab_limbs().values()) if body not in names]
     if absent:
         raise UserError(f"motion '{path}' lacks body {', '.join(absent)}; it has {', '.join(names)}")
+    for array, size in ((positions, 3), (rotations, 4)):
+        if array.ndim != 3 or array.shape[1:] != (len(names), size):
+            raise UserError(f"motion '{path}': an array of {len(names)} bodies has shape {array.shape}")
     rotations = unit(rotations, path)
     return _human(
         path,
@@ -117,7 +134,9 @@ def read_frames(path: Path, widths: tuple[int, ...]) -> tuple[Mapping[str, objec
     if frames.ndim != 2 or frames.shape[1] not in widths:
         raise UserError(f"motion '{path}' has a table of shape {frames.shape}; it needs {valid} columns")
     if not np.isfinite(frames).all():
-        raise UserError(f"motion '{path}' is not finite (NaN or inf) in frame {np.argwhere(~np.isfinite(frames))[0][0]}")
+        raise UserError(
+            f"motion '{path}' is not finite (NaN or inf) in frame {np.argwhere(~np.isfinite(frames))[0][0]}"
+        )
     return document, frames
 
 

@@ -90,7 +90,7 @@ def solve(
     fps: float,
     joint_velocity_limits: Mapping[str, float] | None,
 ) -> Array:
-    """Generalized coordinates of each frame, (T, nq). `start` is where the search begins and what posture it prefers."""
+    """Generalized coordinates of each frame, (T, nq). The search begins at `start` and prefers its posture."""
     configuration = mink.Configuration(model, start)
     base = mink.FrameTask(pairs.base, "body", position_cost=_BASE_COST, orientation_cost=_BASE_TURN_COST)
     posture = mink.PostureTask(model, cost=_POSTURE_COST)

@@ -240,6 +240,8 @@ def _too_narrow(staged: _Stage, solution: Array, model: mujoco.MjModel, pairs: C
     aside = rotation.rotate(rotation.inverse(turns[pairs.base]), places[pairs.base] - staged.locked.base_pos)[:, 1]
     pushed = [0.0]
     for body, foot in staged.locked.feet.items():
+        if foot.quat is None:  # beasts stand wide enough; what pushes them aside is not the inner limits of hips
+            continue
         outward = np.sign(staged.size.stance[body][1] - staged.size.robot_hips[1])
         pushed.extend(-outward * aside[staged.kept][foot.stance[staged.kept]])
     return float(np.clip(np.quantile(pushed, 0.95), 0.0, _WIDEST))
@@ -264,9 +266,7 @@ def _facing_forward(model: mujoco.MjModel, base: str, coordinates: Array) -> Arr
     return moved
 
 
-def _clip(
-    model: mujoco.MjModel, joint_names: tuple[str, ...], coordinates: Array, fps: float, *, source: str
-) -> Clip:
+def _clip(model: mujoco.MjModel, joint_names: tuple[str, ...], coordinates: Array, fps: float, *, source: str) -> Clip:
     bodies = [model.body(index).name for index in range(1, model.nbody)]
     places, turns = body_poses(model, bodies, coordinates)
     body_pos = np.stack([places[name] for name in bodies], axis=1)

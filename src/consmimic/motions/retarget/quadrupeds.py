@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 LEGS = ("RF", "LF", "RH", "LH")
 """In the order of the files."""
+QUADRUPED_COLUMNS = (19, 20)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ def read_quadruped(path: Path, skeleton: str) -> SourceMotion:
     if skeleton not in SKELETONS:
         raise unknown("skeleton", skeleton, SKELETONS)
     body = SKELETONS[skeleton]
-    document, frames = read_frames(path, (19, 20))
+    document, frames = read_frames(path, QUADRUPED_COLUMNS)
     duration = document.get("FrameDuration")
     if frames.shape[1] == 20:
         duration, frames = float(np.median(frames[:-1, 0])), frames[:, 1:]

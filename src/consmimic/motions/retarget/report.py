@@ -18,6 +18,8 @@ from consmimic.motions.retarget.targets import FootTarget
 
 Array = NDArray[np.float64]
 
+_STILL, _ABOVE = 0.005, 0.002
+"""m. What a foot that stands may slip in one stance, and how deep a sole may be under the ground."""
 _ON_LIMIT = 1e-3
 """rad. A joint this near to its limit is on it."""
 _TOUCHING = 0.001
@@ -105,6 +107,12 @@ class RetargetReport:
     def remarks(self) -> list[str]:
         """What a user should know before using the clip, one sentence each."""
         said = []
+        if self.slip_after > _STILL:
+            said.append(f"a standing foot slips by {_mm(self.slip_after)} mm: the robot cannot follow this motion")
+        if self.penetration_after > _ABOVE:
+            said.append(
+                f"a sole is {_mm(self.penetration_after)} mm under the ground: the robot cannot follow this motion"
+            )
         if self.slowed > 1.0:
             said.append(f"slowed down {self.slowed:.2f} times: joints would exceed their speed limits")
         if self.repeated > 1:
@@ -114,7 +122,9 @@ class RetargetReport:
         if self.healed:
             said.append(f"jumps that were closed: {self.healed}")
         if self.feet_apart:
-            said.append(f"each foot stands {_mm(self.feet_apart)} mm further out: hips cannot swing the legs further in")
+            said.append(
+                f"each foot stands {_mm(self.feet_apart)} mm further out: hips cannot swing the legs further in"
+            )
         often = {joint: share for joint, share in self.at_limit.items() if share > 0.1}
         if often:
             joints = ", ".join(f"{joint} {share:.0%}" for joint, share in often.items())

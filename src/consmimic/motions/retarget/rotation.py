@@ -45,7 +45,7 @@ def from_yrp(yaw: Array, roll: Array, pitch: Array) -> Array:
 
 
 def yrp(quaternion: Array) -> tuple[Array, Array, Array]:
-    """The angles that :func:`from_yrp` takes. They are well defined however far a foot points down: its axis is level."""
+    """The angles that :func:`from_yrp` takes: well defined however far a foot points down, for its axis is level."""
     w, x, y, z = np.moveaxis(quaternion, -1, 0)
     yaw = np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (x * x + z * z))
     roll = np.arcsin(np.clip(2.0 * (y * z + w * x), -1.0, 1.0))

@@ -57,7 +57,7 @@ def without_repeats(motion: SourceMotion, copies: int) -> SourceMotion:
 
 
 def low_pass(track: Array, fps: float, cutoff: float) -> Array:
-    """Without delay, 1/(1 + (f/cutoff)⁴) of each frequency: what gait laboratories do (a Butterworth there and back)."""
+    """1/(1 + (f/cutoff)⁴) of each frequency, without delay: a Butterworth there and back, as gait laboratories do."""
     frames = len(track)
     start, end = 2.0 * track[:1] - track[:0:-1], 2.0 * track[-1:] - track[-2::-1]  # odd about both ends
     extended = np.concatenate([start, track, end])

@@ -69,7 +69,9 @@ def _unrolled(motion: SourceMotion, laps: int, period: int) -> SourceMotion:
         for name, track in _positions(motion).items():
             copies.setdefault(name, []).append(spot + rotation.rotate(heading, track[frames]))
         for name, track in _orientations(motion).items():
-            copies.setdefault(name, []).append(rotation.product(np.broadcast_to(heading, track[frames].shape), track[frames]))
+            copies.setdefault(name, []).append(
+                rotation.product(np.broadcast_to(heading, track[frames].shape), track[frames])
+            )
         spot, heading = spot + rotation.rotate(heading, ahead), rotation.product(heading, turn)
     joined = {name: np.concatenate(parts) for name, parts in copies.items()}
     return motion.with_arrays(

@@ -1,4 +1,4 @@
-"""What of a robot's foot touches the ground, and where the foot is while it rolls over heel and toe without slipping."""
+"""What of a robot's foot touches the ground, and where a foot is that rolls over heel and toe without slipping."""
 
 # MuJoCo ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -38,7 +38,9 @@ class Sole:
         ]
         if not geoms:
             raise UserError(f"'{body}' is no foot: nothing of it touches")
-        corners, radii = (np.concatenate(parts) for parts in zip(*(_corners(model, geom) for geom in geoms), strict=True))
+        corners, radii = (
+            np.concatenate(parts) for parts in zip(*(_corners(model, geom) for geom in geoms), strict=True)
+        )
         bottom = corners[:, 2] - radii
         lowest = bottom < bottom.min() + _FLAT
         radius = float(radii[lowest].max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -70,7 +71,7 @@ class SourceMotion:
 
     def length(self, *names: str) -> float:
         """Of a chain of points, on average."""
-        ends = zip(names[:-1], names[1:], strict=True)
+        ends = itertools.pairwise(names)
         return sum(float(np.linalg.norm(self.point(b) - self.point(a), axis=-1).mean()) for a, b in ends)
 
     def touching(self) -> Array:

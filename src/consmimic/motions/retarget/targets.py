@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from consmimic.motions.retarget.source import SourceMotion
 
 Array = NDArray[np.float64]
 
+LEFT = np.array([0.0, 1.0, 0.0])
 _HEADING_CUTOFF = 0.8
 """Hz. The heading is where the walk goes, not how the pelvis swings in each step."""
 _FLAT_PITCH = 0.1
@@ -30,7 +32,7 @@ _STRETCH = 0.99
 """A leg is stretched to at most this share of its length: nearer to straight the knee has no say in where the foot is,
 and a small change of the target is a large one of the angles."""
 _STRETCH_SECONDS = 0.25
-"""The base is lowered for a stretched leg this long before and after, so that it does not bob more than the source's."""
+"""The base is lowered for a stretched leg this long before and after, so that it bobs no more than the source's."""
 _CLEARANCE = 0.005
 """m, that a swinging foot keeps above the ground where the source's scrapes it."""
 
@@ -93,7 +95,7 @@ class Proportions:
     def with_feet_apart(self, further: float) -> Proportions:
         """Each foot this much further outward."""
         outward = {foot: np.sign(place[1] - self.robot_hips[1]) for foot, place in self.stance.items()}
-        moved = {foot: place + [0.0, further * outward[foot], 0.0] for foot, place in self.stance.items()}
+        moved = {foot: place + further * outward[foot] * LEFT for foot, place in self.stance.items()}
         return replace(self, stance=moved)
 
     @staticmethod
@@ -108,7 +110,9 @@ class Proportions:
             arm.bodies[1]: (_length(data, arm.bodies, np.zeros(3)), float(np.linalg.norm(arm.hand)))
             for arm in pairs.arms
         }
-        stance = {leg.bodies[2]: _in_frame(data, pairs.base, _point(data, leg.bodies[2], ends[leg])) for leg in pairs.legs}
+        stance = {
+            leg.bodies[2]: _in_frame(data, pairs.base, _point(data, leg.bodies[2], ends[leg])) for leg in pairs.legs
+        }
         return Proportions(
             scale=sum(lengths.values()) / sum(source.length(*leg.points) for leg in pairs.legs),
             source_hips=in_root.mean(axis=0),
@@ -197,7 +201,9 @@ def _scaled(track: Array, source: SourceMotion, model: mujoco.MjModel, leg: LegP
 
 def _foot_track(source: SourceMotion, model: mujoco.MjModel, leg: LegPair, size: Proportions) -> Array:
     """Scaled, and moved by what the robot's feet stand apart otherwise than the scaled source's."""
-    heading = rotation.from_yaw(low_pass(np.unwrap(rotation.yaw_of(source.root_quat))[:, None], source.fps, _HEADING_CUTOFF)[:, 0])
+    heading = rotation.from_yaw(
+        low_pass(np.unwrap(rotation.yaw_of(source.root_quat))[:, None], source.fps, _HEADING_CUTOFF)[:, 0]
+    )
     robot = size.stance[leg.bodies[2]] - size.robot_hips
     apart = robot - size.scale * (source.stance[leg.points[2]] - size.source_hips)
     apart[2] = 0.0
@@ -246,8 +252,9 @@ def _standing_pitch(
     bent = pitch - flat
     bent = np.sign(bent) * (np.hypot(bent, _FLAT_PITCH) - _FLAT_PITCH)
     heel, toe = (
-        rotation.rotate(rotation.inverse(source.turn(leg.sole or "")), source.point(point) - source.point(leg.points[2]))
-        .mean(axis=0)[0]
+        rotation.rotate(
+            rotation.inverse(source.turn(leg.sole or "")), source.point(point) - source.point(leg.points[2])
+        ).mean(axis=0)[0]
         for point in source.feet[leg.foot]
     )
     longer = np.where(bent > 0.0, sole.toe / (size.scale * toe), sole.heel / (size.scale * heel))
@@ -281,7 +288,7 @@ def _direction(vector: Array) -> Array:
 def _length(data: mujoco.MjData, bodies: tuple[str, ...], end: Array) -> float:
     """Along the bodies' origins, to a point of the last one."""
     places = [*(data.body(name).xpos for name in bodies[:-1]), _point(data, bodies[-1], end)]
-    return sum(float(np.linalg.norm(b - a)) for a, b in zip(places[:-1], places[1:], strict=True))
+    return sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(places))
 
 
 def _point(data: mujoco.MjData, body: str, offset: Array) -> Array:
