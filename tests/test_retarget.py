@@ -275,6 +275,8 @@ def test_a_quadruped_needs_a_known_skeleton_and_a_duration(tmp_path):
     path = quadruped(tmp_path / "q.txt", [0.0] * 12, FrameDuration="soon")
     with pytest.raises(UserError, match="FrameDuration is soon"):
         read_quadruped(path, "a1")
+    with pytest.raises(UserError, match=r"a frame lasts 0 s; valid are 0\.0001 to 10"):
+        read_quadruped(quadruped(tmp_path / "0.txt", [0.0] * 12, dt=0), "a1")
     with pytest.raises(UserError, match="unknown skeleton 'a2'. Valid: laikago, laikago-model, a1"):
         read_quadruped(path, "a2")
 
@@ -336,8 +338,8 @@ def test_a_jump_is_closed_by_half_from_each_side_and_nothing_else_moves():
     assert jumps(ball(torn)).argmax() == 49
     mended = healed(ball(torn), np.array([49]), window=0.2).points["LF_foot"]
     assert jumps(ball(mended)).max() < 0.01
-    assert_array_equal(mended[:39], torn[:39])
-    assert_array_equal(mended[61:], torn[61:])
+    assert_allclose(mended[:39], torn[:39], atol=1e-12)
+    assert_allclose(mended[61:], torn[61:], atol=1e-12)
     assert_allclose(mended[49, 2] - torn[49, 2], 0.04, atol=2e-3)
 
 
@@ -424,7 +426,7 @@ def test_planted_feet_stand_still_and_leave_and_arrive_at_rest():
 
 def test_what_stands_still_already_is_left_alone():
     track, standing = stepping()
-    assert_allclose(planted(track, standing), track, atol=1.5e-3)
+    assert_allclose(planted(track, standing), track, atol=1e-12)
 
 
 def test_the_share_of_a_swing_is_0_on_the_ground_and_1_in_the_middle():
@@ -519,8 +521,8 @@ def test_a_trot_comes_back_onto_the_robot_it_is_of(trot, back):
     assert back.report.slowed == 1.0
     assert len(back.clip) == len(trot)
     off = np.abs(back.clip.joint_pos - trot.joint_pos)
-    assert off.mean() < 0.012
-    assert off.max() < 0.08  # where a foot that still hovers is already taken to stand
+    assert off.mean() < 0.004
+    assert off.max() < 0.05  # where a foot that still hovers is already taken to stand
     assert_allclose(back.clip.body_pos_w[:, 0], trot.body_pos_w[:, 0], atol=2e-3)
     check_feet(back, "anymal_d")
     check_joints(back, "anymal_d")
@@ -584,7 +586,7 @@ def test_a_clip_is_slowed_down_where_joints_are_too_slow(points, back):
     hurried = onto("anymal_d", points, cutoff=None, joint_velocity_limits=(0.5 * peak,) * 12, max_slow_down=1.1)
     assert hurried.report.slowed == 1.1
     assert hurried.report.fastest_share <= 1 + 1e-6
-    assert max(distance.largest for distance in hurried.report.missed.values()) > 0.005  # and limbs lag
+    assert hurried.report.base.largest > 0.005  # the base gives way, for the feet come first
 
 
 # ---------------------------------------------------------------- a walk that is made here
@@ -637,7 +639,7 @@ def test_the_report_is_a_table_and_a_file(walk, tmp_path):
     saved = json.loads((tmp_path / "report.json").read_text())
     assert saved["robot"] == "gr1"
     assert saved["slip_after"] < 0.005 < saved["slip_before"]
-    assert saved["end_effectors"]["left_foot_roll_link"]["largest"] < 0.1
+    assert saved["end_effectors"]["left_foot_roll_link"]["largest"] < 0.3
     with pytest.raises(UserError, match="exists"):
         walk.report.save(tmp_path / "report.json")
     assert walk.report.table().row_count > 10
@@ -677,7 +679,7 @@ def test_the_command_writes_clip_and_report(made_walk, tmp_path, capsys):
     [
         (("--robot", "panda"), "unknown robot to retarget to 'panda'. Valid: anymal_d, gr1"),
         (("--robot", "r2d2"), "unknown robot 'r2d2'"),
-        (("--robot", "anymal_d"), "unknown point of motion 'walk.txt' 'LF_hip'"),
+        (("--robot", "anymal_d"), "unknown point of motion 'walk.txt' 'LF_"),
         (("--robot", "gr1", "--skeleton", "dog"), "unknown skeleton 'dog'. Valid: deepmimic, isaaclab, laikago"),
         (("--robot", "gr1", "--fps", "0"), "fps is 0"),
         (("--robot", "gr1", "--laps", "0"), "laps is 0"),

@@ -18,7 +18,7 @@ def planted(track: Array, stance: Flags) -> Array:
     stands = runs(stance)
     if not stands:
         return track
-    slope = np.gradient(track, axis=0)
+    step = np.diff(track, axis=0)
     correction = np.zeros_like(track)
     for first, end in stands:
         correction[first:end] = track[first:end].mean(axis=0) - track[first:end]
@@ -30,9 +30,9 @@ def planted(track: Array, stance: Flags) -> Array:
             correction[first:end] = correction[before]
         else:
             s = ((np.arange(first, end) - before) / (after - before))[:, None]
-            correction[first:end] = _hermite(
-                s, correction[before], correction[after], *(-(after - before) * slope[[before, after]])
-            )
+            slips = step[max(before - 1, 0)], step[min(after, len(step) - 1)]  # still in the stances
+            slopes = (-(after - before) * slip for slip in slips)
+            correction[first:end] = _hermite(s, correction[before], correction[after], *slopes)
     return track + correction
 
 

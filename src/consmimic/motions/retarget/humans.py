@@ -76,7 +76,7 @@ def read_deepmimic(path: Path) -> SourceMotion:
     turns["torso"] = torso
     return _human(
         path,
-        fps=1.0 / float(np.median(seconds[:-1])),
+        fps=frame_rate(path, seconds),
         root_pos=_z_up(root_pos),
         root_quat=_z_up_turn(root),
         points={name: _z_up(place) for name, place in points.items()},
@@ -138,6 +138,14 @@ def read_frames(path: Path, widths: tuple[int, ...]) -> tuple[Mapping[str, objec
             f"motion '{path}' is not finite (NaN or inf) in frame {np.argwhere(~np.isfinite(frames))[0][0]}"
         )
     return document, frames
+
+
+def frame_rate(path: Path, seconds: Array) -> float:
+    """From the durations of the frames; that of the last may be anything."""
+    duration = float(np.median(seconds[:-1])) if len(seconds) > 1 else 0.0
+    if not 1e-4 < duration < 10.0:
+        raise UserError(f"motion '{path}': a frame lasts {duration:g} s; valid are 0.0001 to 10")
+    return 1.0 / duration
 
 
 def says_loop(document: Mapping[str, object]) -> bool:

@@ -29,9 +29,11 @@ Array = NDArray[np.float64]
 
 _HEALING_SECONDS = 0.2
 _JUMP = 3.0
-"""A step is a jump if it is this many times more off its neighbours than is usual in the motion …"""
+"""A step is a jump if it is this many times more off its neighbours than is usual in the motion, and around it …"""
 _JUMP_OF_LEG = 0.02
 """… and by this share of a leg's length."""
+_AROUND = 6
+"""Frames; a jump also throws the steps beside it off their neighbours, so those do not count."""
 _SEAM_JUMP = 1.5
 """Where a loop closes less is needed: there it is known that something was cut."""
 _ROLLING_ROUNDS = 2
@@ -154,10 +156,11 @@ class _Stage:
         if source.loops:
             lap = max(2, round(seconds * slowed * settings.fps))
             lead = min(lap, round(_LEAD_SECONDS * slowed * settings.fps))
-            times = np.arange(lap - lead, (settings.laps + 1) * lap + lead + 1) * (seconds / lap)
+            times = (seconds / lap) * np.arange(lap - lead, (settings.laps + 1) * lap + lead + 1, dtype=np.float64)
             kept, stretched = slice(lead, lead + settings.laps * lap + 1), lap / settings.fps / (seconds * slowed)
         else:
-            times = np.arange(int(seconds * slowed * settings.fps + 1e-9) + 1) / (settings.fps * slowed)
+            frames = int(seconds * slowed * settings.fps + 1e-9) + 1
+            times = np.arange(frames, dtype=np.float64) / (settings.fps * slowed)
             kept, stretched = slice(0, len(times)), 1.0
         cutoff = None if settings.cutoff is None else settings.cutoff / (slowed * stretched)
         level, ground = levelled(resampled(healed, times, fps=settings.fps, cutoff=cutoff))
@@ -185,9 +188,11 @@ class _Stage:
 def _to_heal(jumps: Array, period: int | None, leg_length: float) -> NDArray[np.intp]:
     """The frames after which to heal: those whose jump is the largest around, and large."""
     usual = float(np.median(jumps))
-    beside = np.pad(jumps, 2, mode="edge")
-    peak = jumps >= np.max([beside[shift : shift + len(jumps)] for shift in range(5)], axis=0)
-    large = jumps > max(_JUMP * usual, _JUMP_OF_LEG * leg_length)
+    beside = np.pad(jumps, _AROUND, mode="edge")
+    shifted = {shift: beside[_AROUND + shift :][: len(jumps)] for shift in range(-_AROUND, _AROUND + 1)}
+    peak = jumps >= np.max([shifted[shift] for shift in (-1, 0, 1)], axis=0)
+    around = np.max([track for shift, track in shifted.items() if abs(shift) > 1], axis=0)
+    large = jumps > np.maximum(_JUMP * np.maximum(usual, around), _JUMP_OF_LEG * leg_length)
     if period is not None:
         closes = np.zeros(len(jumps), dtype=bool)
         closes[period - 1 :: period] = True

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from consmimic.errors import UserError, unknown
 from consmimic.motions.retarget import rotation
-from consmimic.motions.retarget.humans import read_frames, says_loop, unit
+from consmimic.motions.retarget.humans import frame_rate, read_frames, says_loop, unit
 from consmimic.motions.retarget.source import SourceMotion
 
 Array = NDArray[np.float64]
@@ -52,14 +52,14 @@ class Quadruped:
         left = name[0] == "L"
         abduction, hip, knee = np.moveaxis(angles + self.zero, -1, 0)
         outward = abduction if left else self.right_abduction * abduction
-        sideways = np.array([1.0, 1.0 if left else -1.0, 1.0])
+        upper, thigh, shank = np.array([self.upper, self.thigh, self.shank]) * [1.0, 1.0 if left else -1.0, 1.0]
         about_x = rotation.about(np.array([1.0, 0.0, 0.0]), outward if left else -outward)
         thigh_turn = rotation.product(about_x, rotation.about(np.array([0.0, 1.0, 0.0]), hip))
         shank_turn = rotation.product(thigh_turn, rotation.about(np.array([0.0, 1.0, 0.0]), knee))
-        origin = np.array(self.front_hip if name[1] == "F" else self.hind_hip) * sideways
-        hip_point = origin + rotation.rotate(about_x, self.upper * sideways)
-        knee_point = hip_point + rotation.rotate(thigh_turn, self.thigh * sideways)
-        return hip_point, knee_point, knee_point + rotation.rotate(shank_turn, self.shank * sideways)
+        origin = np.array(self.front_hip if name[1] == "F" else self.hind_hip) * [1.0, 1.0 if left else -1.0, 1.0]
+        hip_point = origin + rotation.rotate(about_x, upper)
+        knee_point = hip_point + rotation.rotate(thigh_turn, thigh)
+        return hip_point, knee_point, knee_point + rotation.rotate(shank_turn, shank)
 
 
 _SIDE_ON = (0.5, 0.5, 0.5, 0.5)  # Laikago's model has y up and z forward
@@ -103,11 +103,13 @@ def read_quadruped(path: Path, skeleton: str) -> SourceMotion:
         raise unknown("skeleton", skeleton, SKELETONS)
     body = SKELETONS[skeleton]
     document, frames = read_frames(path, QUADRUPED_COLUMNS)
-    duration = document.get("FrameDuration")
     if frames.shape[1] == 20:
-        duration, frames = float(np.median(frames[:-1, 0])), frames[:, 1:]
-    if not isinstance(duration, int | float) or not 1e-4 < duration < 10.0:
-        raise UserError(f"motion '{path}': FrameDuration is {duration}; it must be a number of seconds")
+        seconds, frames = frames[:, 0], frames[:, 1:]
+    else:
+        duration = document.get("FrameDuration")
+        if not isinstance(duration, int | float):
+            raise UserError(f"motion '{path}': FrameDuration is {duration}; it must be a number of seconds")
+        seconds = np.full(len(frames), float(duration))
     root_pos, xyzw, angles = np.split(frames, (3, 7), axis=1)
     turned = rotation.product(unit(np.roll(xyzw, 1, axis=1), path), rotation.inverse(np.array(body.rest_quat)))
     points = {}
@@ -117,7 +119,7 @@ def read_quadruped(path: Path, skeleton: str) -> SourceMotion:
             points[f"{leg}_{joint}"] = root_pos + rotation.rotate(turned, place)
     return SourceMotion(
         name=path.name,
-        fps=1.0 / duration,
+        fps=frame_rate(path, seconds),
         root_pos=root_pos,
         root_quat=turned,
         points=points,

@@ -41,7 +41,7 @@ def steps_off(points: Array) -> Array:
     return np.linalg.norm(step - 0.5 * (beside[:-2] + beside[2:]), axis=-1).max(axis=-1)
 
 
-def healed(motion: SourceMotion, at: Array, *, window: float) -> SourceMotion:
+def healed(motion: SourceMotion, at: NDArray[np.intp], *, window: float) -> SourceMotion:
     """Close the jump after each frame of `at`: each side goes half the way, over `window` seconds."""
     reach = max(2, round(window * motion.fps))
 
@@ -108,7 +108,7 @@ def _all_points(motion: SourceMotion) -> Array:
 
 def _closed(
     track: Array,
-    at: Array,
+    at: NDArray[np.intp],
     reach: int,
     *,
     gap: Callable[[Array, int], Array],
