@@ -26,8 +26,8 @@ _POSTURE_COST = 0.02
 
 _ITERATIONS = 30
 _FIRST_ITERATIONS = 300
-_FIRST_STEP = 0.05
-"""rad. The way from the default pose to the first frame is long; in large steps a knee may come to bend backwards."""
+_LARGEST_STEP = 0.1
+"""rad, in an iteration. In larger ones a leg at its limits may fold to the wrong side and stay there."""
 _CONVERGED = 1e-6
 _DAMPING = 1e-9
 _SOLVER = "daqp"
@@ -113,9 +113,9 @@ def solve(
         torso = mink.FrameTask(pairs.torso, "body", position_cost=0.0, orientation_cost=_TORSO_COST)
         tasks.append(torso)
 
-    limits: list[mink.Limit] = [mink.ConfigurationLimit(model)]
     hinges = [model.joint(joint).name for joint in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE)]
-    cautious = [*limits, mink.VelocityLimit(model, dict.fromkeys(hinges, _FIRST_STEP))]
+    steps = mink.VelocityLimit(model, dict.fromkeys(hinges, _LARGEST_STEP))  # of iterations 1 s long
+    limits: list[mink.Limit] = [mink.ConfigurationLimit(model), steps]
     root = int(model.jnt_qposadr[int(model.body(pairs.base).jntadr[0])])
     beginning = start.copy()
     beginning[root : root + 7] = [*aims.base_pos[0], *aims.base_quat[0]]
@@ -139,9 +139,7 @@ def solve(
             torso.set_target(_pose(aims.torso_quat[frame], np.zeros(3)))
         if step is not None and frame > 0:
             step.before = solution[frame - 1]
-        if frame == 0:
-            _converge(configuration, tasks, cautious, _FIRST_ITERATIONS)
-        solution[frame] = _converge(configuration, tasks, limits, _ITERATIONS)
+        solution[frame] = _converge(configuration, tasks, limits, _ITERATIONS if frame else _FIRST_ITERATIONS)
     return solution
 
 
