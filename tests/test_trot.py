@@ -81,7 +81,8 @@ def test_legs_are_solved_as_mujoco_moves_them(foot):
     assert leg.foot_radius == RADIUS
     knee_side = -1 if foot[1] == "F" else 1
     random = np.random.default_rng(0)
-    angles = random.uniform((-0.6, -0.7, 0.1), (0.6, 0.7, 1.4), (200, 3)) * (1, 1, knee_side)  # feet below hips
+    angles = random.uniform((-0.6, -0.7, 0.1), (0.6, 0.7, 1.4), (200, 3))
+    angles *= (1, -knee_side, knee_side)  # hind legs are front legs' images, and so all feet are below their hips
     data = mujoco.MjData(MODEL)
     for some in angles:
         for name, angle in zip(leg.joints, some, strict=True):

@@ -314,7 +314,7 @@ def _walking(gait_command: tuple[float, float, float], across: tuple[str, Tensor
 def _growth(command: VelocityCommand) -> Growth:
     """From ± 0.8 m/s on, where standing still gets 0.54."""
     fastest = max(command.lin_vel_x[1], command.lin_vel_y[1])
-    return Growth(start=0.8 / fastest, following=_tracks_velocity, enough=0.7, seconds=40.0)
+    return Growth(start=0.8 / fastest, following=_tracks_velocity, enough=0.62, seconds=40.0)
 
 
 ANYMAL_FORWARD = Task(
