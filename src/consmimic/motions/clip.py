@@ -121,7 +121,9 @@ class Clip:
         arrays = {name: file.numbers(name).astype(np.float64, copy=False) for name in _ARRAYS}
         for name, array in arrays.items():
             if array.ndim != len(_ARRAYS[name]) + 1:
-                raise UserError(f"{path}: {name} has shape {array.shape}, expected (T, {', '.join(map(str, _ARRAYS[name]))})")
+                raise UserError(
+                    f"{path}: {name} has shape {array.shape}, expected (T, {', '.join(map(str, _ARRAYS[name]))})"
+                )
         try:
             return Clip(
                 fps=file.number("fps"),
