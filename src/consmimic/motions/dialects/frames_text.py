@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from consmimic.motions.dialects.recording import Array, evenly_timed
 from consmimic.motions.dialects.rates import frame_rate
+from consmimic.motions.dialects.recording import Array, evenly_timed
 from consmimic.motions.dialects.source import MotionFile
 
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from consmimic.motions import kinematics
 from consmimic.motions.dialects.recording import Array, unit_quaternions
 from consmimic.motions.kinematics import quaternion_product
 
