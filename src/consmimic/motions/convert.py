@@ -138,10 +138,15 @@ def conversion_budget(path: Path) -> int:
 def _renamed(recording: Recording, mapping: Mapping[str, str], robot: str, joint_names: tuple[str, ...]) -> Recording:
     if recording.joint_names is None:
         count = recording.joint_pos.shape[1]
-        same = "as many as" if count == len(joint_names) else f"while {robot} has {len(joint_names)}, not"
+        if count != len(joint_names):
+            raise UserError(
+                f"{recording.source} has {count} joints without names, and {robot} has {len(joint_names)}: if "
+                f"{robot}'s are among them, name all in the file's order with --joint-names; to carry a motion over "
+                f"from another body, use `consmimic motions retarget`"
+            )
         raise UserError(
-            f"{recording.source} has {count} joints without names, {same} {robot}'s: name them in the file's order "
-            f"with --joint-names, or say --joint-names robot if it is the robot's own: {', '.join(joint_names)}"
+            f"{recording.source} has {count} joints without names, as many as {robot}: name them in the file's order "
+            f"with --joint-names, or say --joint-names robot if it is this: {', '.join(joint_names)}"
         )
     for name, target in mapping.items():
         if name not in recording.joint_names:
@@ -163,8 +168,8 @@ def _columns(recording: Recording, robot: str, joint_names: tuple[str, ...]) -> 
     balls = f" and ball joints {shortened(recording.ball_names)}" if recording.ball_names else ""
     if len(missing) < len(joint_names):
         raise UserError(
-            f"{recording.source} lacks the joints {shortened(missing)} of {robot}; it has {shortened(names, 40)}{balls}: "
-            "if they have other names there, give --mapping or --joint-names"
+            f"{recording.source} lacks the joints {shortened(missing)} of {robot}; it has {shortened(names, 40)}"
+            f"{balls}: if they have other names there, give --mapping or --joint-names"
         )
     raise UserError(
         f"{recording.source} is a motion of {recording.subject}, with joints {shortened(names)}{balls}, and of "
@@ -226,8 +231,8 @@ def _compared_base_velocities(
     frame = min(off, key=lambda name: _rms(off[name]))
     share = _rms(off[frame]) / max(_rms(world), 1e-2)
     note = (
-        f"base velocity: by differences of the positions; that in the file, in the {frame} frame, is off by {share:.0%} "
-        f"(at most {np.abs(off[frame]).max():.2g} m/s)"
+        f"base velocity: by differences of the positions; that in the file, in the {frame} frame, is off by "
+        f"{share:.0%} (at most {np.abs(off[frame]).max():.2g} m/s)"
     )
     return note, share > _PERCENT
 
@@ -251,7 +256,8 @@ def _compared_bodies(
     )
     theirs = recording.body_pos[some][:, [recording.body_names.index(name) for name in shared]]
     off = np.linalg.norm(positions - theirs, axis=-1).max(axis=0)
-    note = f"bodies: by the robot's model; those in the file are off by {1000 * off.max():.1f} mm at most ({shared[int(off.argmax())]})"
+    worst = shared[int(off.argmax())]
+    note = f"bodies: by the robot's model; those in the file are off by {1000 * off.max():.1f} mm at most ({worst})"
     if off.max() > 0.02:
         return f"{note}: another model, or joints mixed up", True
     return note, False

@@ -19,6 +19,8 @@ Up = Literal["z", "y"]
 Base = Literal["x forward, z up", "x forward, y up", "z forward, y up"]
 
 _UPRIGHT, _LYING = np.radians(30.0), np.radians(45.0)
+_LOW = 0.1
+"""m. No base that moves freely is lower than this for half of the time."""
 _TURNS: dict[str, Array] = {  # from axes as they are to x forward, y left, z up; wxyz
     "x forward, z up": np.array([1.0, 0.0, 0.0, 0.0]),
     "x forward, y up": np.array([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]),
@@ -71,18 +73,24 @@ def understood(
         if up is not None and up != stated.up:
             stated = replace(stated, up=up, base="x forward, z up" if up == "z" else "x forward, y up")
     tilt = _tilt(stated, position, quaternion)
+    lies, is_low = tilt > _LYING, _height(stated, position) < _LOW
     taken, warnings = stated, []
-    if tilt > _LYING:
+    if lies or is_low:
         upright = [
             other
             for other in _others(stated, order_is_fixed=order is not None, up_is_fixed=up is not None)
-            if _tilt(other, position, quaternion) < _UPRIGHT and _stands_above_ground(other, stated, position)
+            if _tilt(other, position, quaternion) < _UPRIGHT
+            and (lies or other.up != stated.up)
+            and (other.up == stated.up or _stands_above_ground(other, position))
         ]
         if upright:
             taken = upright[0]
-            by = f"because as {stated} its top would point {np.degrees(tilt):.0f}° away from the sky"
+            why = f"its top would point {np.degrees(tilt):.0f}° away from the sky"
+            if not lies:
+                why = f"it would be at a height of {_height(stated, position):.2f} m"
+            by = f"because as {stated} {why}"
             warnings.append(f"the base's pose is not as this format has it; it was read as {taken}, {by}")
-        else:
+        elif lies:
             warnings.append(
                 f"the base's top points {np.degrees(tilt):.0f}° away from the sky on average; "
                 "if it should not lie down, give --quat-order or --up"
@@ -127,12 +135,14 @@ def _mean_tilt(quaternion: Array) -> float:
     return float(np.arccos(np.clip(1.0 - 2.0 * (x**2 + y**2), -1.0, 1.0)).mean())
 
 
-def _stands_above_ground(other: Convention, stated: Convention, position: Array) -> bool:
-    """A base that lies on a floor with z up must not be stood up by calling y up."""
-    if other.up == stated.up:
-        return True
-    height = position[:, {"z": 2, "y": 1}[other.up]]
-    return float(np.median(height)) > 0.15 and float(np.ptp(height)) < 1.0
+def _height(convention: Convention, position: Array) -> float:
+    return float(np.median(position[:, {"z": 2, "y": 1}[convention.up]]))
+
+
+def _stands_above_ground(convention: Convention, position: Array) -> bool:
+    """At about one height: a base that lies on a floor with z up must not be stood up by calling y up."""
+    height = position[:, {"z": 2, "y": 1}[convention.up]]
+    return _height(convention, position) > 2.0 * _LOW and float(np.ptp(height)) < 1.0
 
 
 def _moves_ahead(position: Array, quaternion: Array) -> float:

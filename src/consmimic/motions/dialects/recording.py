@@ -120,6 +120,8 @@ def evenly_timed(durations: Array, what: str) -> tuple[float, Array]:
     if lasting.min() <= 0.0:
         raise UserError(f"{what}: frame {int(lasting.argmin())} lasts {lasting.min():g} s; it must be more than 0")
     usual = float(np.median(lasting))
+    if not 1.0 / FRAME_RATES[1] <= usual <= 1.0 / FRAME_RATES[0]:
+        raise UserError(f"{what}: frames that last {usual:g} s are not believable")
     if abs(round(1.0 / usual) * usual - 1.0) < 1e-4:  # 0.033332 s is how 1/30 s was written
         usual = 1.0 / round(1.0 / usual)
     times = np.concatenate([[0.0], np.cumsum(durations[:-1])])
@@ -128,7 +130,8 @@ def evenly_timed(durations: Array, what: str) -> tuple[float, Array]:
     count = int(times[-1] / usual + 1e-6) + 1
     if count > 4 * len(durations):
         raise UserError(
-            f"{what}: frames last {lasting.min():g} to {lasting.max():g} s; they cannot be made even without inventing most"
+            f"{what}: frames last {lasting.min():g} to {lasting.max():g} s; they cannot be made even without making up "
+            "most of them"
         )
     return 1.0 / usual, np.interp(np.arange(count) * usual, times, np.arange(len(times)))
 

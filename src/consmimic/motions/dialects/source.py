@@ -1,4 +1,4 @@
-"""A motion file, opened as what its bytes are: an npz, an npy, a text of frames as DeepMimic's, or a table of numbers."""
+"""A motion file, opened as what its bytes are: an npz, an npy, a text with "Frames", or a table of numbers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,13 @@ _SHOULDER = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow")
 _WRIST = ("wrist_roll", "wrist_pitch", "wrist_yaw")
 _ANKLE = ("knee", "ankle_pitch", "ankle_roll")
 UNITREE = {
-    "Unitree G1": (*_sides("hip_pitch", "hip_roll", "hip_yaw", *_ANKLE), "waist_yaw_joint", "waist_roll_joint", "waist_pitch_joint", *_sides(*_SHOULDER, *_WRIST)),
+    "Unitree G1": (
+        *_sides("hip_pitch", "hip_roll", "hip_yaw", *_ANKLE),
+        "waist_yaw_joint",
+        "waist_roll_joint",
+        "waist_pitch_joint",
+        *_sides(*_SHOULDER, *_WRIST),
+    ),
     "Unitree H1_2": (*_sides("hip_yaw", "hip_pitch", "hip_roll", *_ANKLE), "torso_joint", *_sides(*_SHOULDER, *_WRIST)),
     "Unitree H1": (*_sides("hip_yaw", "hip_roll", "hip_pitch", "knee", "ankle"), "torso_joint", *_sides(*_SHOULDER)),
 }
