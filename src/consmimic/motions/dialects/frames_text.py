@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from consmimic.motions.dialects.rates import frame_rate
-from consmimic.motions.dialects.recording import Array, evenly_timed
+from consmimic.motions.dialects.recording import Array, check_believable, evenly_timed
 from consmimic.motions.dialects.source import MotionFile
 
 
@@ -20,6 +20,7 @@ def timed(file: MotionFile, durations: Array | None, asked: float | None) -> tup
     A file says how long a frame lasts for all of them, or, in a first column, for each.
     """
     what = str(file.path)
+    check_believable(file.frames.rows, what)
     rows = len(file.frames.rows)
     if durations is not None and asked is None:
         fps, places = evenly_timed(durations, what)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from consmimic.motions.dialects.recording import Array, unit_quaternions
+from consmimic.motions.dialects.recording import Array, check_believable, unit_quaternions
 from consmimic.motions.kinematics import quaternion_product
 
 Order = Literal["wxyz", "xyzw"]
@@ -65,6 +65,7 @@ def understood(
     position: Array, quaternion: Array, stated: Convention, what: str, *, order: Order | None, up: Up | None
 ) -> Reading:
     """The pose as the format states it, or as the user does, unless the motion lies down so and stands up otherwise."""
+    check_believable(position, f"{what}: the base's position")
     quaternion = unit_quaternions(quaternion, f"{what}: the base's orientation")
     by = "as the format has it"
     if order is not None or up is not None:
