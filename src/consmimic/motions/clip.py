@@ -118,7 +118,8 @@ class Clip:
         version = int(file.number("schema_version")) if "schema_version" in file else SCHEMA_VERSION
         if version > SCHEMA_VERSION:
             raise UserError(f"{path}: it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
-        arrays = {name: file.numbers(name).astype(np.float64, copy=False) for name in _ARRAYS}
+        with np.errstate(all="ignore"):  # numbers that are none are named below
+            arrays = {name: file.numbers(name).astype(np.float64, copy=False) for name in _ARRAYS}
         for name, array in arrays.items():
             if array.ndim != len(_ARRAYS[name]) + 1:
                 raise UserError(

@@ -94,6 +94,11 @@ def reflection_of(model: mujoco.MjModel, plane: MirrorPlane, clip: Clip) -> Refl
     A body's frame F becomes M F M, which is a rotation again, but need not be its partner's frame. What it lacks is
     the same in every pose, so it is what it is while every joint is at 0.
     """
+    for kind, count, names in (("joint", model.njnt, clip.joint_names), ("body", model.nbody, clip.body_names)):
+        known = [getattr(model, kind)(i).name for i in range(count)]
+        for name in names:
+            if name not in known:
+                raise unknown(f"{kind} of the robot in clip '{clip.source}'", name, known)
     mirror = mirror_of(model, plane, clip.joint_names, clip.body_names)
     M = reflection(plane.normal)
     data = _at_zero(model)

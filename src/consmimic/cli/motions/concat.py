@@ -35,7 +35,8 @@ class Concat:
             raise UserError("name at least two clips to join")
         model = robot.model(visuals=False)
         root = root_of(model, robot.joint_names)
-        clip, seams = joined([load_clip(path) for path in self.clips], root if is_floating(model, root) else None)
+        clips = [load_clip(path).with_joints(robot.joint_names) for path in self.clips]
+        clip, seams = joined(clips, root if is_floating(model, root) else None)
         save_clip(clip, self.output)
         for seam in seams:
             print(

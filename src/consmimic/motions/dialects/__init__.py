@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from consmimic.errors import UserError, unknown
 from consmimic.motions.dialects.amp_for_hardware import AMP_FOR_HARDWARE
 from consmimic.motions.dialects.amp_rsl_rl import AMP_RSL_RL
@@ -63,7 +65,8 @@ def read_motion(path: Path, options: ReadOptions = ReadOptions(), dialect: str |
     taken, why = (DIALECTS[dialect], "as asked for") if dialect is not None else _detect(file)
     if dialect is not None:
         _check_kind(file, taken)
-    return Reading(taken.read(file, options), taken, why)
+    with np.errstate(all="ignore"):  # damaged numbers are found by checks, which name them
+        return Reading(taken.read(file, options), taken, why)
 
 
 def _detect(file: MotionFile) -> tuple[Dialect, str]:
