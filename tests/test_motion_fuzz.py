@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from consmimic.errors import UserError
+from consmimic.motions import Clip
 from consmimic.motions.convert import conversion_budget, convert
 from consmimic.motions.dialects import ReadOptions, read_motion
 from consmimic.motions.files import memory_budget
@@ -159,6 +160,21 @@ def fuzz(folder: Path, name: str, count: int) -> dict[str, int]:
 def test_a_damaged_file_is_refused_or_read(tmp_path, name):
     outcomes = fuzz(tmp_path, name, 200)
     assert outcomes["refused"] > 50, outcomes
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_damaged_clip_is_refused_or_loaded(tmp_path):
+    path = tmp_path / "clip.npz"
+    known(frames=8).save(path)
+    content, refused = path.read_bytes(), 0
+    for number in range(200):
+        random = np.random.default_rng(number)
+        path.write_bytes(remade(path, content, random) if number % 2 else mutated(content, random))
+        with bounded_memory(path), contextlib.suppress(UserError):
+            refused += 1
+            Clip.load(path)
+            refused -= 1
+    assert refused > 50
 
 
 @pytest.mark.slow

@@ -131,8 +131,8 @@ def write_table(clip: Clip, model: mujoco.MjModel, path: Path) -> None:
 
 
 def conversion_budget(path: Path) -> int:
-    """Bytes that the clip of a file may take."""
-    return memory_budget(path) // 2
+    """Bytes that the clip of a file may take: what reading it holds is a part of the budget too."""
+    return memory_budget(path) * 3 // 4
 
 
 def _renamed(recording: Recording, mapping: Mapping[str, str], robot: str, joint_names: tuple[str, ...]) -> Recording:

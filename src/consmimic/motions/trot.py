@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions import kinematics
+from consmimic.motions import forward, kinematics
 from consmimic.motions.clip import Clip
 from consmimic.motions.leg import Leg
 
@@ -126,18 +126,14 @@ def generate_trot(
     joint_vel = kinematics.linear_velocity(joint_pos, trot.fps)
     _check_limits(model, joint_names, joint_pos, joint_vel, joint_velocity_limits, trot)
 
-    bodies = (root, *feet)
-    body_pos, body_quat = _body_poses(model, bodies, joint_names, joint_pos, base_pos, base_quat)
-    return Clip(
+    return forward.posed_clip(
+        model,
         fps=trot.fps,
         joint_names=joint_names,
         joint_pos=joint_pos,
-        joint_vel=joint_vel,
-        body_names=bodies,
-        body_pos_w=body_pos,
-        body_quat_w=body_quat,
-        body_lin_vel_w=kinematics.linear_velocity(body_pos, trot.fps),
-        body_ang_vel_w=kinematics.angular_velocity(body_quat, trot.fps),
+        root_pos=base_pos,
+        root_quat=np.tile(base_quat, (len(joint_pos), 1)),
+        bodies=(root, *feet),
         source=f"generated: {trot}",
     )
 
@@ -217,28 +213,6 @@ def _follow(leg: Leg, path: Array, base_pos: Array, roll: float, default: Array)
         centre[:, 0] = path[:, 0] + leg.foot_radius * (leg.pitch(angles) - leg.pitch(default))
         angles = leg.angles((centre - base_pos) @ into_base.T, knee_side=float(np.sign(leg.bend(default))))
     return angles
-
-
-def _body_poses(
-    model: mujoco.MjModel,
-    bodies: tuple[str, ...],
-    joint_names: tuple[str, ...],
-    joint_pos: Array,
-    base_pos: Array,
-    base_quat: Array,
-) -> tuple[Array, Array]:
-    """Of each body in each frame, by forward kinematics; the first body is the free one."""  # (T, B, 3), (T, B, 4)
-    data = mujoco.MjData(model)
-    ids = [model.body(name).id for name in bodies]
-    root = int(model.jnt_qposadr[model.body_jntadr[ids[0]]])
-    addresses = [int(model.joint(name).qposadr[0]) for name in joint_names]
-    positions, quaternions = np.empty((len(joint_pos), len(ids), 3)), np.empty((len(joint_pos), len(ids), 4))
-    for frame in range(len(joint_pos)):
-        data.qpos[root : root + 7] = [*base_pos[frame], *base_quat]
-        data.qpos[addresses] = joint_pos[frame]
-        mujoco.mj_kinematics(model, data)
-        positions[frame], quaternions[frame] = data.xpos[ids], data.xquat[ids]
-    return positions, quaternions
 
 
 def _check_limits(
