@@ -533,6 +533,18 @@ def test_an_array_that_claims_to_be_giant_is_refused_before_it_is_made(tmp_path)
             read_motion(written.path)
 
 
+def test_names_of_characters_that_there_are_not_are_refused(tmp_path):
+    for code, order in ((0xFFFFFFFF, "<"), (0x110000, "<"), (0xD800, "<"), (0, ">"), (0x0A, "<")):
+        names = np.array([code] * 3, dtype=np.uint32).astype(f"{order}u4")
+        with zipfile.ZipFile(tmp_path / "names.npz", "w") as archive:
+            archive.writestr("names.npy", npy_claiming((1,), f"{order}U3") + names.tobytes())
+        if code == 0:
+            assert Npz(tmp_path / "names.npz").strings("names") == ("",)
+            continue
+        with pytest.raises(UserError, match="text"):
+            Npz(tmp_path / "names.npz").strings("names")
+
+
 def test_an_array_that_inflates_beyond_its_file_is_refused(tmp_path):
     written = mjlab_npz(tmp_path, known(frames=5))
     with zipfile.ZipFile(written.path, "a", zipfile.ZIP_DEFLATED) as archive:

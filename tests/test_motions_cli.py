@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 from consmimic.cli import main
 from consmimic.motions import Clip
+from consmimic.motions.dialects import DIALECTS
 from consmimic.tasks.anymal import demonstration
 from consmimic.tasks.franka_reach import demonstration as reach_demonstration
 from motion_files import A1_TO_ANYMAL, ANYMAL, ROBOT_DIALECTS, deepmimic_text, human, known
@@ -70,6 +71,11 @@ def test_every_subcommand_has_help_that_names_its_options(call, words, named):
     called = call(f"{words} --help")
     assert (called.code, called.err) == (0, "")
     assert [name for name in named if name not in called.out] == []
+
+
+def test_the_help_of_convert_names_every_dialect(call):
+    text = call("convert --help").out
+    assert [name for name in DIALECTS if name not in text] == []
 
 
 # ---------------------------------------------------------------- what they make

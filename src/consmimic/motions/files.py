@@ -10,7 +10,7 @@ import ast
 import contextlib
 import math
 import os
-import tempfile
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -38,11 +38,11 @@ def memory_budget(path: Path) -> int:
 @contextlib.contextmanager
 def reading(path: Path, what: str = "motion") -> Iterator[IO[bytes]]:
     """The file, opened; what keeps it from being read is a UserError."""
-    if not path.exists():
-        raise UserError(f"no {what} at {path}")
-    if not path.is_file():
-        raise UserError(f"{path} is not a file")
     try:
+        if not path.exists():
+            raise UserError(f"no {what} at {path}")
+        if not path.is_file():  # a pipe would be waited for
+            raise UserError(f"{path} is not a file")
         file = path.open("rb")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
@@ -52,34 +52,47 @@ def reading(path: Path, what: str = "motion") -> Iterator[IO[bytes]]:
 
 def check_is_new(path: Path) -> None:
     """Whether the path can be written, asked before long work."""
-    if path.exists():
-        raise UserError(f"{path} exists; choose another name or remove it first")
-    if not path.parent.is_dir():
-        raise UserError(f"{path} cannot be written: there is no folder {path.parent}")
+    try:
+        if path.exists():
+            raise UserError(f"{path} exists; choose another name or remove it first")
+        if not path.parent.is_dir():
+            raise UserError(f"{path} cannot be written: there is no folder {path.parent}")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def write_new(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a new file, whole or not at all."""
     check_is_new(path)
+    making = making_of(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with making.open("xb") as file:
                 write(file)
-            os.chmod(name, 0o666 & ~_umask())  # mkstemp lets only the owner read
-            os.link(name, path)  # unlike a rename it fails where somebody else was faster
+            _named_finally(making, path)
         finally:
-            os.unlink(name)
+            making.unlink(missing_ok=True)
     except FileExistsError:
         raise UserError(f"{path} exists; choose another name or remove it first") from None
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def making_of(path: Path) -> Path:
+    """Where something is put together until it is whole."""
+    return path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
+
+
+def _named_finally(making: Path, path: Path) -> None:
+    """Unlike a rename, a link fails where somebody else was faster; not every file system has links."""
+    try:
+        os.link(making, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        with path.open("xb"):
+            pass
+        os.replace(making, path)
 
 
 class Npz:
@@ -127,6 +140,10 @@ class Npz:
             array = np.empty(shape, dtype, order="F" if fortran else "C")
             flat = array.reshape(-1, order="A").view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
             self._fill(name, flat, file)
+            if dtype.kind == "U" and array.nbytes:
+                codes = flat.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+                if int(codes.max()) > sys.maxunicode:  # numpy would fail to make a str of it
+                    raise self._damaged(f"'{name}' holds a text that is none")
         return array
 
     def numbers(self, name: str) -> np.ndarray:

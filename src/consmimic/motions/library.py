@@ -7,9 +7,7 @@ hours as for ten seconds. A draw costs the same however many clips there are.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ from torch import Tensor
 
 from consmimic.errors import UserError
 from consmimic.motions.clip import Clip
-from consmimic.motions.files import check_is_new, reading
+from consmimic.motions.files import check_is_new, making_of, reading
 
 SCHEMA_VERSION = 1
 _FRAMES, _ABOUT = "frames.f32", "library.json"
@@ -162,12 +160,12 @@ class MotionLibrary:
         Joints and bodies are those of the first clip, matched by name.
         """
         check_is_new(folder)
-        making = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        making = making_of(folder)
         try:
+            making.mkdir()
             _write(making, clips, fps, weights)
             MotionLibrary.open(making)
             check_is_new(folder)
-            os.chmod(making, 0o755)
             making.rename(folder)
         except OSError as error:
             raise UserError(f"{folder} cannot be written: {error.strerror or error}") from None

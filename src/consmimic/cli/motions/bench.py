@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -69,7 +70,8 @@ class Bench:
                 by_clock, by_processor = self._rates(draw)
                 aim = " (aim: >= 1,000,000)" if name == "transitions" else ""
                 print(f"{name}: {by_clock:,.0f} per second{aim}; {by_processor:,.0f} per second of one core's work")
-            print(f"memory of the process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB")
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1000)
+            print(f"memory of the process at most: {most / 1e6:,.0f} MB, what of the library is mapped included")
         return 0
 
     def _rates(self, draw: Callable[[], object]) -> tuple[float, float]:

@@ -52,7 +52,8 @@ class Convert:
     bodies: Words = None
     """Bodies of the robot to put into the clip. Default: all."""
     dialect: OptionalName = None
-    """The format, if it is not found out rightly."""
+    """The format, if it is not found out rightly: mjlab, isaaclab, loco-mujoco, amp_for_hardware, motion_imitation,
+    deepmimic, amp-rsl-rl, lafan1 or csv."""
     quat_order: OptionalOrder = None
     """Order of quaternions in the file. Default: the format's, unless the robot would lie down."""
     up: OptionalUp = None

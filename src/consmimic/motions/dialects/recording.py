@@ -144,7 +144,8 @@ def resampled(recording: Recording, fps: float) -> dict[str, Array]:
     present = {name: values for name, values in arrays.items() if values is not None}
     if abs(fps - recording.fps) < 1e-9 * fps:
         return present
-    frames = np.arange(int(np.floor(recording.seconds * fps + 1e-9)) + 1) * (recording.fps / fps)
+    count = int(np.floor(recording.seconds * fps + 1e-9)) + 1
+    frames = np.arange(count, dtype=np.float64) * (recording.fps / fps)
     return {
         name: (kinematics.slerp if name == "root_quat" else kinematics.interpolate)(values, frames)
         for name, values in present.items()
