@@ -216,6 +216,17 @@ def test_the_frame_rate_that_the_user_gives_is_taken_and_a_difference_told(tmp_p
     assert any("the file says 50 Hz" in warning for warning in recording.warnings)
 
 
+def test_joints_beyond_their_limits_and_degrees_are_noticed(tmp_path):
+    far = known(frames=5)
+    far.joint_pos[3, far.joint("RF_KFE")] = 0.25  # its limit is 0
+    far.save(tmp_path / "far.npz")
+    warnings = converted(Written(tmp_path / "far.npz")).warnings
+    assert any("in 20% of the frames: RF_KFE by 0.25 rad in frame 3" in warning for warning in warnings)
+    degrees = replace(known(frames=5), joint_pos=np.degrees(known(frames=5).joint_pos))
+    degrees.save(tmp_path / "degrees.npz")
+    assert any("are these degrees?" in warning for warning in converted(Written(tmp_path / "degrees.npz")).warnings)
+
+
 # ---------------------------------------------------------------- which way is up
 
 

@@ -245,5 +245,9 @@ def test_the_same_seed_draws_the_same_states_and_the_file_has_them(tmp_path):
         first.save(tmp_path / "states.npz")
     with pytest.raises(UserError, match="0 states"):
         reset_states([clip], "base", 0, torch.Generator())
+    bolted = reset_states([known(ROBOTS["panda"])], None, 5, torch.Generator())
+    bolted.save(tmp_path / "arm.npz")
+    with np.load(tmp_path / "arm.npz") as file:
+        assert set(file.files) == {"joint_names", "joint_pos", "joint_vel", "clip", "second"}
     one = reset_states([trimmed(clip, 0.0, 0.0)], "base", 3, torch.Generator())
     assert_allclose(one.joint_pos, np.tile(clip.joint_pos[0], (3, 1)))

@@ -158,6 +158,8 @@ def test_reset_states_are_drawn_from_all_clips_as_the_seed_says(call, clip):
     assert (a == b).all()
     assert not (a == c).all()
     assert a.min() >= clip.joint_pos.min()
+    assert call("generate reach reach.npz").code == 0
+    assert call("reset-states reach.npz --robot panda --output arm.npz").code == 0
 
 
 def test_the_bench_measures_a_small_library(call):

@@ -23,6 +23,8 @@ from consmimic.motions.dialects.recording import Array, resampled
 from consmimic.motions.files import memory_budget, reading, shortened, write_new
 
 _LARGEST_MAPPING = 1 << 16
+_MANY_TURNS = 15.0
+"""rad: no joint turns so far."""
 _PERCENT = 0.2
 """Share of its own size by which a velocity may miss the difference of positions before a user should look at it."""
 
@@ -82,6 +84,9 @@ def convert(
         notes.append(f"joints that {robot} does not have were left out: {shortened(unused)}")
     if rate != recording.fps:
         notes.append(f"resampled from {recording.fps:g} to {rate:g} Hz, orientations by slerp")
+    beyond = _beyond_limits(clip, model)
+    if beyond:
+        warnings.append(beyond)
     for compare in (_compared_joint_velocities, _compared_base_velocities, _compared_bodies):
         note, is_worrying = compare(recording, model, columns, joint_names, floating)
         if note:
@@ -197,6 +202,21 @@ def _check_is_bolted(recording: Recording, robot: str) -> None:
             f"{recording.source}: its base moves by {way:.2f} m, but {robot} is bolted to the world; "
             "to carry it over, use `consmimic motions retarget`"
         )
+
+
+def _beyond_limits(clip: Clip, model: mujoco.MjModel) -> str:
+    low, high = np.array([model.joint(name).range for name in clip.joint_names]).T
+    limited = np.array([bool(model.joint(name).limited[0]) for name in clip.joint_names])
+    beyond = np.where(limited, np.maximum(low - clip.joint_pos, clip.joint_pos - high), 0.0)
+    if beyond.max() <= 1e-3:
+        return ""
+    frame, joint = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    share = float((beyond > 1e-3).any(axis=1).mean())
+    degrees = "; are these degrees? Radians are needed" if np.abs(clip.joint_pos).max() > _MANY_TURNS else ""
+    return (
+        f"joints are beyond their limits in {share:.0%} of the frames: {clip.joint_names[joint]} by "
+        f"{beyond[frame, joint]:.2f} rad in frame {frame}{degrees}"
+    )
 
 
 def _compared_joint_velocities(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import torch
@@ -186,26 +185,26 @@ class ResetStates:
     joint_names: tuple[str, ...]
     joint_pos: Array  # (N, J)
     joint_vel: Array  # (N, J)
-    root: str
-    root_pos: Array  # (N, 3)
-    root_quat: Array  # (N, 4)
-    root_lin_vel: Array  # (N, 3), in the world
-    root_ang_vel: Array  # (N, 3), in the world
     clip: NDArray[np.int64]  # (N,), which clip it is from
     second: Array  # (N,), and when in it
+    root: str | None = None  # nothing of it where it is bolted down
+    root_pos: Array | None = None  # (N, 3)
+    root_quat: Array | None = None  # (N, 4)
+    root_lin_vel: Array | None = None  # (N, 3), in the world
+    root_ang_vel: Array | None = None  # (N, 3), in the world
 
     def save(self, path: Path) -> None:
-        arrays = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        arrays["joint_names"] = np.array(self.joint_names)
-
-        def write(file: IO[bytes]) -> None:
-            np.savez_compressed(file, **arrays)
-
-        write_new(path, write)
+        """As an npz, with what there is."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
+        write_new(path, lambda file: np.savez_compressed(file, **arrays))
 
 
-def reset_states(clips: Sequence[Clip], root: str, count: int, generator: torch.Generator) -> ResetStates:
-    """``count`` states, at times drawn evenly over all that the clips last, between frames as well as on them."""
+def reset_states(clips: Sequence[Clip], root: str | None, count: int, generator: torch.Generator) -> ResetStates:
+    """``count`` states, at times drawn evenly over all that the clips last, between frames as well as on them.
+
+    ``root``: the base that moves, or None if it is bolted down.
+    """
     if not clips:
         raise UserError("name the clips to draw states from")
     if count < 1:
@@ -216,20 +215,18 @@ def reset_states(clips: Sequence[Clip], root: str, count: int, generator: torch.
     drawn = torch.rand(count, generator=generator, dtype=torch.float64).numpy() * ends[-1]
     chosen = np.minimum(np.searchsorted(ends, drawn, side="right"), len(clips) - 1)
     times = drawn - (ends - seconds)[chosen]
-    width = len(first.joint_names)
-    states = {name: np.empty((count, size)) for name, size in {"joint_pos": width, "joint_vel": width}.items()}
-    states |= {name: np.empty((count, size)) for name, size in _ROOT.items()}
+    sizes = {"joint_pos": len(first.joint_names), "joint_vel": len(first.joint_names)}
+    sizes |= {} if root is None else {"root_pos": 3, "root_quat": 4, "root_lin_vel": 3, "root_ang_vel": 3}
+    states = {name: np.empty((count, size)) for name, size in sizes.items()}
     for number, clip in enumerate(clips):
         of_clip = chosen == number
         frames = times[of_clip] * clip.fps
         clip = clip.with_joints(first.joint_names)
-        body = clip.body(root)
-        for name in ("joint_pos", "joint_vel"):
-            states[name][of_clip] = kinematics.interpolate(getattr(clip, name), frames)
-        for name in ("pos", "lin_vel", "ang_vel"):
-            states[f"root_{name}"][of_clip] = kinematics.interpolate(getattr(clip, f"body_{name}_w")[:, body], frames)
-        states["root_quat"][of_clip] = kinematics.slerp(clip.body_quat_w[:, body], frames)
+        for name, found in states.items():
+            if name.startswith("joint"):
+                found[of_clip] = kinematics.interpolate(getattr(clip, name), frames)
+            elif root is not None:
+                values = getattr(clip, name.replace("root", "body") + "_w")[:, clip.body(root)]
+                between = kinematics.slerp if name == "root_quat" else kinematics.interpolate
+                found[of_clip] = between(values, frames)
     return ResetStates(joint_names=first.joint_names, root=root, **states, clip=chosen.astype(np.int64), second=times)
-
-
-_ROOT = {"root_pos": 3, "root_quat": 4, "root_lin_vel": 3, "root_ang_vel": 3}

@@ -8,7 +8,7 @@ import torch
 
 from consmimic.cli.motions.common import ClipPaths, NewFile, RobotName, load_clip
 from consmimic.motions.files import check_is_new
-from consmimic.motions.forward import root_of
+from consmimic.motions.forward import is_floating, root_of
 from consmimic.motions.operations import reset_states
 from consmimic.robots import robot_by_name
 
@@ -31,9 +31,12 @@ class ResetStates:
     def run(self) -> int:
         robot = robot_by_name(self.robot)
         check_is_new(self.output)
-        root = root_of(robot.model(visuals=False), robot.joint_names)
+        model = robot.model(visuals=False)
+        root = root_of(model, robot.joint_names)
         clips = [load_clip(path).with_joints(robot.joint_names) for path in self.clips]
-        states = reset_states(clips, root, self.count, torch.Generator().manual_seed(self.seed))
+        states = reset_states(
+            clips, root if is_floating(model, root) else None, self.count, torch.Generator().manual_seed(self.seed)
+        )
         states.save(self.output)
         print(f"{self.output}: {self.count} states of {len(clips)} clips")
         return 0

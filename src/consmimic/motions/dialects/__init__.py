@@ -91,4 +91,6 @@ def _described(file: MotionFile) -> str:
         return f'a text with "Frames" of {file.frames.rows.shape[1]} numbers'
     if file.kind == "table":
         return f"a table of {file.table.shape[1]} columns"
-    return "an npy without objects" if file.kind == "npy" else "neither npz, npy, JSON nor a table of numbers"
+    if file.kind == "npy":
+        return "an npy without objects"
+    return "neither npz, npy, JSON nor a table of numbers (a table must not have a header)"
