@@ -92,8 +92,8 @@ def known(robot: Robot = ANYMAL, frames: int = 40) -> Clip:
         fps=FPS,
         joint_names=robot.joint_names,
         joint_pos=joint_pos,
-        root_pos=np.concatenate([way, height], axis=1),
-        root_quat=angles(frames).quaternions,
+        base_pos=np.concatenate([way, height], axis=1),
+        base_quat=angles(frames).quaternions,
         bodies=forward.bodies_of(model, root),
         source="known",
     )

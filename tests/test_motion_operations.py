@@ -70,8 +70,8 @@ def test_the_mirror_image_is_what_the_robot_does_with_its_joints_mirrored(case):
         fps=clip.fps,
         joint_names=robot.joint_names,
         joint_pos=image.joint_pos,
-        root_pos=image.body_pos_w[:, image.body(root)] if floating else None,
-        root_quat=image.body_quat_w[:, image.body(root)] if floating else None,
+        base_pos=image.body_pos_w[:, image.body(root)] if floating else None,
+        base_quat=image.body_quat_w[:, image.body(root)] if floating else None,
         bodies=clip.body_names,
         source="posed",
     )

@@ -72,8 +72,8 @@ def convert(
         fps=rate,
         joint_names=joint_names,
         joint_pos=np.ascontiguousarray(arrays["joint_pos"][:, columns]),
-        root_pos=arrays.get("root_pos") if floating else None,
-        root_quat=arrays.get("root_quat") if floating else None,
+        base_pos=arrays.get("root_pos") if floating else None,
+        base_quat=arrays.get("root_quat") if floating else None,
         bodies=bodies,
         source=recording.source,
     )
@@ -117,14 +117,7 @@ def write_table(clip: Clip, model: mujoco.MjModel, path: Path) -> None:
     elif forward.is_floating(model, root):
         raise UserError(f"clip '{clip.source}' does not say where the base '{root}' is; its bodies: {clip.body_names}")
     else:
-        positions, quaternions = forward.body_poses(
-            model,
-            joint_names=clip.joint_names,
-            joint_pos=clip.joint_pos[:1],
-            root_pos=None,
-            root_quat=None,
-            bodies=(root,),
-        )
+        positions, quaternions = forward.body_poses(model, (root,), clip.joint_names, clip.joint_pos[:1])
         base_pos, base_quat = np.tile(positions[:, 0], (len(clip), 1)), np.tile(quaternions[:, 0], (len(clip), 1))
 
     def write(file: IO[bytes]) -> None:
@@ -266,14 +259,10 @@ def _compared_bodies(
     if recording.body_pos is None or not shared:
         return "", False
     some = np.unique(np.linspace(0, len(recording) - 1, 50).astype(int))
-    positions, _ = forward.body_poses(
-        model,
-        joint_names=joint_names,
-        joint_pos=recording.joint_pos[some][:, columns],
-        root_pos=recording.root_pos[some] if floating and recording.root_pos is not None else None,
-        root_quat=recording.root_quat[some] if floating and recording.root_quat is not None else None,
-        bodies=shared,
-    )
+    base_pos = recording.root_pos[some] if floating and recording.root_pos is not None else None
+    base_quat = recording.root_quat[some] if floating and recording.root_quat is not None else None
+    joint_pos = recording.joint_pos[some][:, columns]
+    positions, _ = forward.body_poses(model, shared, joint_names, joint_pos, base_pos, base_quat)
     theirs = recording.body_pos[some][:, [recording.body_names.index(name) for name in shared]]
     off = np.linalg.norm(positions - theirs, axis=-1).max(axis=0)
     worst = shared[int(off.argmax())]

@@ -44,15 +44,13 @@ def posed_clip(
     fps: float,
     joint_names: tuple[str, ...],
     joint_pos: Array,  # (T, J)
-    root_pos: Array | None,  # (T, 3); not of a robot that is bolted down
-    root_quat: Array | None,  # (T, 4)
+    base_pos: Array | None,  # (T, 3); not of a robot that is bolted down
+    base_quat: Array | None,  # (T, 4)
     bodies: tuple[str, ...],
     source: str,
 ) -> Clip:
     """A clip of the bodies by forward kinematics, all velocities by differences."""
-    positions, quaternions = body_poses(
-        model, joint_names=joint_names, joint_pos=joint_pos, root_pos=root_pos, root_quat=root_quat, bodies=bodies
-    )
+    positions, quaternions = body_poses(model, bodies, joint_names, joint_pos, base_pos, base_quat)
     linear, angular = np.empty_like(positions), np.empty_like(positions)
     for body in range(len(bodies)):  # one at a time: hours of motion are large
         linear[:, body] = kinematics.linear_velocity(positions[:, body], fps)
@@ -73,14 +71,17 @@ def posed_clip(
 
 def body_poses(
     model: mujoco.MjModel,
-    *,
+    bodies: Sequence[str],
     joint_names: Sequence[str],
     joint_pos: Array,
-    root_pos: Array | None,
-    root_quat: Array | None,
-    bodies: Sequence[str],
+    base_pos: Array | None = None,
+    base_quat: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Of each body in each frame; joints that are not named stay where the model has them."""  # (T, B, 3), (T, B, 4)
+    """Of each body in each frame; joints that are not named stay where the model has them.
+
+    A base that moves freely needs its pose; a single `base_quat` is that of all frames.
+    """
+    # (T, J), (T, 3), (T, 4) or (4,) → (T, B, 3), (T, B, 4)
     known = [str(model.body(body).name) for body in range(model.nbody)]
     for name in bodies:
         if name not in known:
@@ -88,15 +89,16 @@ def body_poses(
     root = root_of(model, joint_names)
     data, ids = mujoco.MjData(model), [model.body(name).id for name in bodies]
     addresses = [int(model.joint(name).qposadr[0]) for name in joint_names]
-    start = int(model.jnt_qposadr[model.body_jntadr[model.body(root).id]]) if is_floating(model, root) else None
-    if start is not None and (root_pos is None or root_quat is None):
-        raise UserError(f"'{root}' moves freely, and where it is nobody says")
+    qpos = np.tile(data.qpos, (len(joint_pos), 1))
+    if is_floating(model, root):
+        if base_pos is None or base_quat is None:
+            raise UserError(f"'{root}' moves freely, and where it is nobody says")
+        start = int(model.jnt_qposadr[model.body_jntadr[model.body(root).id]])
+        qpos[:, start : start + 3], qpos[:, start + 3 : start + 7] = base_pos, base_quat
+    qpos[:, addresses] = joint_pos
     positions, quaternions = np.empty((len(joint_pos), len(ids), 3)), np.empty((len(joint_pos), len(ids), 4))
     for frame in range(len(joint_pos)):
-        if start is not None and root_pos is not None and root_quat is not None:
-            data.qpos[start : start + 3] = root_pos[frame]
-            data.qpos[start + 3 : start + 7] = root_quat[frame]
-        data.qpos[addresses] = joint_pos[frame]
+        data.qpos[:] = qpos[frame]
         mujoco.mj_kinematics(model, data)
         positions[frame], quaternions[frame] = data.xpos[ids], data.xquat[ids]
     return positions, quaternions

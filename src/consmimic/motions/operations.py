@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -196,7 +197,7 @@ class ResetStates:
     def save(self, path: Path) -> None:
         """As an npz, with what there is."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items() if value is not None}
         write_new(path, lambda file: np.savez_compressed(file, **arrays))
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions import forward, kinematics
+from consmimic.motions import kinematics
 from consmimic.motions.clip import Clip
+from consmimic.motions.forward import body_poses
 from consmimic.motions.leg import Leg
 
 Array = NDArray[np.float64]
@@ -126,14 +127,18 @@ def generate_trot(
     joint_vel = kinematics.linear_velocity(joint_pos, trot.fps)
     _check_limits(model, joint_names, joint_pos, joint_vel, joint_velocity_limits, trot)
 
-    return forward.posed_clip(
-        model,
+    bodies = (root, *feet)
+    body_pos, body_quat = body_poses(model, bodies, joint_names, joint_pos, base_pos, base_quat)
+    return Clip(
         fps=trot.fps,
         joint_names=joint_names,
         joint_pos=joint_pos,
-        root_pos=base_pos,
-        root_quat=np.tile(base_quat, (len(joint_pos), 1)),
-        bodies=(root, *feet),
+        joint_vel=joint_vel,
+        body_names=bodies,
+        body_pos_w=body_pos,
+        body_quat_w=body_quat,
+        body_lin_vel_w=kinematics.linear_velocity(body_pos, trot.fps),
+        body_ang_vel_w=kinematics.angular_velocity(body_quat, trot.fps),
         source=f"generated: {trot}",
     )
 

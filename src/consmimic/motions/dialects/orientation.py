@@ -67,35 +67,17 @@ def understood(
     """The pose as the format states it, or as the user does, unless the motion lies down so and stands up otherwise."""
     check_believable(position, f"{what}: the base's position")
     quaternion = unit_quaternions(quaternion, f"{what}: the base's orientation")
-    by = "as the format has it"
-    if order is not None or up is not None:
-        by = "as asked for"
-        stated = replace(stated, order=order or stated.order)
-        if up is not None and up != stated.up:
-            stated = replace(stated, up=up, base="x forward, z up" if up == "z" else "x forward, y up")
-    tilt = _tilt(stated, position, quaternion)
-    lies, is_low = tilt > _LYING, _height(stated, position) < _LOW
-    taken, warnings = stated, []
-    if lies or is_low:
-        upright = [
-            other
-            for other in _others(stated, order_is_fixed=order is not None, up_is_fixed=up is not None)
-            if _tilt(other, position, quaternion) < _UPRIGHT
-            and (lies or other.up != stated.up)
-            and (other.up == stated.up or _stands_above_ground(other, position))
-        ]
-        if upright:
-            taken = upright[0]
-            why = f"its top would point {np.degrees(tilt):.0f}° away from the sky"
-            if not lies:
-                why = f"it would be at a height of {_height(stated, position):.2f} m"
-            by = f"because as {stated} {why}"
-            warnings.append(f"the base's pose is not as this format has it; it was read as {taken}, {by}")
-        elif lies:
-            warnings.append(
-                f"the base's top points {np.degrees(tilt):.0f}° away from the sky on average; "
-                "if it should not lie down, give --quat-order or --up"
-            )
+    asked = _asked_for(stated, order, up)
+    by = "as the format has it" if order is None and up is None else "as asked for"
+    fixed = {"order_is_fixed": order is not None, "up_is_fixed": up is not None}
+    other, reason = _more_likely(asked, position, quaternion, **fixed)
+    warnings = []
+    if other is not None:
+        by = f"because as {asked} {reason}"
+        warnings.append(f"the base's pose is not as this format has it; it was read as {other}, {by}")
+    elif reason:
+        warnings.append(f"{reason} on average; if it should not lie down, give --quat-order or --up")
+    taken = other or asked
     swapped = replace(taken, order="wxyz" if taken.order == "xyzw" else "xyzw")
     root_pos, root_quat = taken.pose(position, quaternion)
     _, swapped_quat = swapped.pose(position, quaternion)
@@ -110,6 +92,31 @@ def understood(
             f"if it should, give --quat-order {swapped.order}"
         )
     return Reading(taken, root_pos, root_quat, note, tuple(warnings))
+
+
+def _asked_for(stated: Convention, order: Order | None, up: Up | None) -> Convention:
+    stated = replace(stated, order=order or stated.order)
+    if up is None or up == stated.up:
+        return stated
+    return replace(stated, up=up, base="x forward, z up" if up == "z" else "x forward, y up")
+
+
+def _more_likely(
+    stated: Convention, position: Array, quaternion: Array, *, order_is_fixed: bool, up_is_fixed: bool
+) -> tuple[Convention | None, str]:
+    """Another reading in which the base is upright and above the ground, and what speaks against the stated one."""
+    tilt, height = _tilt(stated, position, quaternion), _height(stated, position)
+    if tilt <= _LYING and height >= _LOW:
+        return None, ""
+    for other in _others(stated, order_is_fixed=order_is_fixed, up_is_fixed=up_is_fixed):
+        another_up = other.up != stated.up
+        if _tilt(other, position, quaternion) >= _UPRIGHT or (another_up and not _stands_above_ground(other, position)):
+            continue
+        if tilt > _LYING:
+            return other, f"its top would point {np.degrees(tilt):.0f}° away from the sky"
+        if another_up:
+            return other, f"it would be at a height of {height:.2f} m"
+    return None, f"the base's top points {np.degrees(tilt):.0f}° away from the sky" if tilt > _LYING else ""
 
 
 def _others(stated: Convention, *, order_is_fixed: bool, up_is_fixed: bool) -> list[Convention]:
