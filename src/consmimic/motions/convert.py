@@ -167,7 +167,8 @@ def _columns(recording: Recording, robot: str, joint_names: tuple[str, ...]) -> 
     if len(missing) < len(joint_names):
         raise UserError(
             f"{recording.source} lacks the joints {shortened(missing)} of {robot}; it has {shortened(names, 40)}"
-            f"{balls}: if they have other names there, give --mapping or --joint-names"
+            f"{balls}: if they have other names there, give --mapping or --joint-names; if it is a motion "
+            "of another robot, use `consmimic motions retarget`"
         )
     raise UserError(
         f"{recording.source} is a motion of {recording.subject}, with joints {shortened(names)}{balls}, and of "
