@@ -18,8 +18,8 @@ from consmimic.motions.files import check_is_new
 from consmimic.robots import robot_by_name
 
 OptionalRate = Annotated[float | None, tyro.conf.arg(metavar="HZ", help_behavior_hint="")]
-OptionalOrder = Annotated[Literal["wxyz", "xyzw"] | None, tyro.conf.arg(help_behavior_hint="")]
-OptionalUp = Annotated[Literal["z", "y"] | None, tyro.conf.arg(help_behavior_hint="")]
+OptionalOrder = Annotated[Literal["wxyz", "xyzw"] | None, tyro.conf.arg(metavar="{wxyz,xyzw}", help_behavior_hint="")]
+OptionalUp = Annotated[Literal["z", "y"] | None, tyro.conf.arg(metavar="{z,y}", help_behavior_hint="")]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Convert:
     """Order of quaternions in the file. Default: the format's, unless the robot would lie down."""
     up: OptionalUp = None
     """Which axis points up in the file. Default: the format's, unless the robot would lie down."""
-    allow_pickle: bool = False
+    allow_pickle: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")] = False
     """Read pickled files (amp-rsl-rl). Only numbers, texts and arrays are read; nothing in them is run."""
 
     def run(self) -> int:
