@@ -109,7 +109,7 @@ def same_bits(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), ["list", "train", "evaluate", "reproduce", "bench"]),
+        ((), ["list", "train", "evaluate", "reproduce", "motions", "bench"]),
         (("list",), ["alpha", "presets"]),
         (("train",), ["--alpha", "--method", "--resume", "--set", "--clip"]),
         (("evaluate",), ["--episodes", "--output"]),

@@ -240,7 +240,7 @@ def test_bytes_that_are_no_npz_are_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match="not an npz file"):
             Clip.load(path)
-    with pytest.raises(UserError, match="not an npz file"):
+    with pytest.raises(UserError, match="is not a file"):
         Clip.load(tmp_path)
 
 

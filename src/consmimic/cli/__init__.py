@@ -1,4 +1,4 @@
-"""The command line: ``consmimic list | train | evaluate | reproduce | bench``."""
+"""The command line: ``consmimic list | train | evaluate | reproduce | motions | bench``."""
 
 from consmimic.cli.main import main
 

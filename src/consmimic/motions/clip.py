@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from consmimic.errors import UserError, unknown
-from consmimic.motions import kinematics
+from consmimic.motions import files, kinematics
 
 SCHEMA_VERSION = 1
 
@@ -109,38 +108,33 @@ class Clip:
         names = {"joint_names": np.array(self.joint_names), "body_names": np.array(self.body_names)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         about = {"fps": self.fps, "source": self.source, "schema_version": SCHEMA_VERSION}
-        try:
-            with path.open("xb") as file:  # opened here: numpy would add .npz to another name
-                np.savez_compressed(file, **about, **names, **arrays)
-        except FileExistsError:
-            raise UserError(f"{path} exists; choose another name or remove it first") from None
+        files.write_new(path, lambda file: np.savez_compressed(file, **about, **names, **arrays))
 
     @staticmethod
     def load(path: Path) -> Clip:
         """Read an npz that :meth:`save` wrote. Nothing is ever unpickled."""
-        if not path.exists():
-            raise UserError(f"no clip at {path}")
-        if not zipfile.is_zipfile(path):
-            raise UserError(f"clip '{path}' is not an npz file, or only the beginning of one")
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
-                if missing:
-                    raise UserError(f"it lacks {', '.join(missing)}; it has {', '.join(file.files)}")
-                version = int(file["schema_version"]) if "schema_version" in file else SCHEMA_VERSION
-                if version > SCHEMA_VERSION:
-                    raise UserError(f"it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
-                return Clip(
-                    fps=float(file["fps"]),
-                    joint_names=tuple(str(name) for name in file["joint_names"]),
-                    body_names=tuple(str(name) for name in file["body_names"]),
-                    source=str(file["source"]) if "source" in file else str(path),
-                    **{name: file[name].astype(np.float64) for name in _ARRAYS},
+        file = files.Npz(path, "clip")
+        file.require(*_ARRAYS, "fps", "joint_names", "body_names")
+        version = int(file.number("schema_version")) if "schema_version" in file else SCHEMA_VERSION
+        if version > SCHEMA_VERSION:
+            raise UserError(f"{path}: it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
+        with np.errstate(all="ignore"):  # numbers that are none are named below
+            arrays = {name: file.numbers(name).astype(np.float64, copy=False) for name in _ARRAYS}
+        for name, array in arrays.items():
+            if array.ndim != len(_ARRAYS[name]) + 1:
+                raise UserError(
+                    f"{path}: {name} has shape {array.shape}, expected (T, {', '.join(map(str, _ARRAYS[name]))})"
                 )
+        try:
+            return Clip(
+                fps=file.number("fps"),
+                joint_names=file.strings("joint_names"),
+                body_names=file.strings("body_names"),
+                source=file.text("source") if "source" in file else str(path),
+                **arrays,
+            )
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
-        except Exception as error:  # a damaged file can raise anything
-            raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
 
     def _replaced(self, **changes: Any) -> Clip:
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -40,7 +40,7 @@ def angular_velocity(quaternions: Array, fps: float) -> Array:
     """World-frame angular velocity by central differences."""  # (T, …, 4) → (T, …, 3)
     frames = len(quaternions)
     before, after = np.maximum(np.arange(frames) - 1, 0), np.minimum(np.arange(frames) + 1, frames - 1)
-    turn = _product(quaternions[after], quaternions[before] * np.array([1.0, -1.0, -1.0, -1.0]))
+    turn = quaternion_product(quaternions[after], quaternions[before] * np.array([1.0, -1.0, -1.0, -1.0]))
     turn = np.where(turn[..., :1] < 0, -turn, turn)
     sine = np.linalg.norm(turn[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, turn[..., :1])
@@ -49,10 +49,18 @@ def angular_velocity(quaternions: Array, fps: float) -> Array:
     return rotation_vector / np.maximum(span, 1e-12)
 
 
-def _product(a: Array, b: Array) -> Array:
+def quaternion_product(a: Array, b: Array) -> Array:
+    """First b's turn, then a's."""  # (…, 4), (…, 4) → (…, 4)
     aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
     scalar = aw * bw - (av * bv).sum(axis=-1, keepdims=True)
     return np.concatenate([scalar, aw * bv + bw * av + np.cross(av, bv)], axis=-1)
+
+
+def rotated(quaternions: Array, vectors: Array) -> Array:
+    """Vectors of the turned frame, as the world sees them."""  # (…, 4), (…, 3) → (…, 3)
+    axis = quaternions[..., 1:]
+    turned = 2.0 * np.cross(axis, vectors)
+    return vectors + quaternions[..., :1] * turned + np.cross(axis, turned)
 
 
 def _bracket(samples: Array, frames: Array) -> tuple[NDArray[np.intp], Array]:

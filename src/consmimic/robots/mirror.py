@@ -14,6 +14,8 @@ import numpy as np
 
 from consmimic.errors import UserError, unknown
 from consmimic.method.symmetry import Normal, SignedPermutation, renamed
+from consmimic.motions.clip import Clip
+from consmimic.motions.operations import Reflection
 
 POSITION_TOLERANCE = 1e-3
 """m. Published figures may be off by half a millimetre between the sides; a wrong pair is off by centimetres."""
@@ -84,6 +86,33 @@ def mirror_of(
     return Mirror(
         plane=plane, joints=renamed(joint_names, joint_partners, signs), bodies=renamed(body_names, body_partners)
     )
+
+
+def reflection_of(model: mujoco.MjModel, plane: MirrorPlane, clip: Clip) -> Reflection:
+    """What the plane does to a clip of the robot, for :func:`consmimic.motions.operations.mirrored`.
+
+    A body's frame F becomes M F M, which is a rotation again, but need not be its partner's frame. What it lacks is
+    the same in every pose, so it is what it is while every joint is at 0.
+    """
+    for kind, count, names in (("joint", model.njnt, clip.joint_names), ("body", model.nbody, clip.body_names)):
+        known = [getattr(model, kind)(i).name for i in range(count)]
+        for name in names:
+            if name not in known:
+                raise unknown(f"{kind} of the robot in clip '{clip.source}'", name, known)
+    mirror = mirror_of(model, plane, clip.joint_names, clip.body_names)
+    M = reflection(plane.normal)
+    data = _at_zero(model)
+    frames = np.array([_frame(data, name) for name in clip.body_names])  # (B, 3, 3), in the base's
+    images = M @ frames[mirror.bodies.index.numpy()] @ M
+    turns = np.empty((len(frames), 4))
+    for turn, image, frame in zip(turns, images, frames, strict=True):
+        mujoco.mju_mat2Quat(turn, (image.T @ frame).ravel())
+    return Reflection(plane.normal, mirror.joints, mirror.bodies, turns)
+
+
+def _frame(data: mujoco.MjData, body: str) -> np.ndarray:
+    base = data.model.body_rootid[data.model.body(body).id]
+    return data.xmat[base].reshape(3, 3).T @ data.body(body).xmat.reshape(3, 3)
 
 
 def _partners(plane: MirrorPlane, names: Sequence[str], kind: str) -> dict[str, str]:

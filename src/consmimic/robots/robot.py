@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from consmimic.errors import UserError, unknown
+from consmimic.robots.mirror import MirrorPlane
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class Robot:
     end_effector: str | None = None  # a body
     root_height: float | None = None  # m, of a free base above the ground, standing in the default pose
     feet: tuple[str, ...] = ()  # bodies
+    mirror_planes: tuple[MirrorPlane, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.mjcf.is_file():

@@ -240,12 +240,6 @@ DEMONSTRATED = (  # Table 5, "Demonstration"
 )
 
 
-PLANES = (
-    MirrorPlane(name="left_right", normal="y", swapped=(("LF", "RF"), ("LH", "RH"))),
-    MirrorPlane(name="front_back", normal="x", swapped=(("LF", "LH"), ("RF", "RH"))),
-)
-
-
 def _mirror(plane: MirrorPlane) -> TaskMirror:
     joints = mirror_of(_MODEL, plane, ANYMAL_D.joint_names).joints
     blocks = {
@@ -265,7 +259,7 @@ def _mirror(plane: MirrorPlane) -> TaskMirror:
     return TaskMirror(name=plane.name, observation=of(OBSERVATIONS), action=joints, features=of(DEMONSTRATED))
 
 
-MIRRORS = tuple(_mirror(plane) for plane in PLANES)
+MIRRORS = tuple(_mirror(plane) for plane in ANYMAL_D.mirror_planes)
 
 
 def demonstration(trot: Trot = Trot()) -> Clip:  # noqa: B008 - immutable

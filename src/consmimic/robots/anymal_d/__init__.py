@@ -6,6 +6,7 @@ from Isaac Lab (commit f4aa17f, BSD-3-Clause); masses, motors and limits of the 
 
 from pathlib import Path
 
+from consmimic.robots.mirror import MirrorPlane
 from consmimic.robots.robot import Robot
 
 ANYMAL_D = Robot(
@@ -17,4 +18,8 @@ ANYMAL_D = Robot(
     joint_velocity_limits=(7.5,) * 12,  # Isaac Lab: where the motor has no torque left; the URDF says 8.5
     root_height=0.58851,
     feet=("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"),
+    mirror_planes=(
+        MirrorPlane(name="left_right", normal="y", swapped=(("LF", "RF"), ("LH", "RH"))),
+        MirrorPlane(name="front_back", normal="x", swapped=(("LF", "LH"), ("RF", "RH"))),
+    ),
 )

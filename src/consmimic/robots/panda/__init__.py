@@ -6,6 +6,7 @@ reach task (commit f4aa17f, BSD-3-Clause); masses, gains and limits of the model
 
 from pathlib import Path
 
+from consmimic.robots.mirror import MirrorPlane
 from consmimic.robots.robot import Robot
 
 PANDA = Robot(
@@ -16,4 +17,5 @@ PANDA = Robot(
     action_scale=0.5,  # Isaac Lab, reach task
     end_effector="hand",  # Isaac Lab's panda_hand; the site `tcp` lies 0.1034 m ahead of it
     joint_velocity_limits=(2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61),  # joint_limits.yaml
+    mirror_planes=(MirrorPlane(name="left_right", normal="y", swapped=()),),
 )
