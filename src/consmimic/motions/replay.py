@@ -30,19 +30,33 @@ def floating_base(model: mujoco.MjModel) -> str | None:
 
 def generalized_positions(model: mujoco.MjModel, clip: Clip, joint_names: Sequence[str]) -> Array:
     """``qpos`` of every frame; joints that are not named stay where the model has them."""  # (T, nq)
-    clip = clip.with_joints(tuple(joint_names))
-    qpos = np.tile(model.qpos0, (len(clip), 1))
-    qpos[:, [int(model.joint(name).qposadr[0]) for name in joint_names]] = clip.joint_pos
+    joint_pos = clip.with_joints(tuple(joint_names)).joint_pos
     base = floating_base(model)
-    if base is not None:
-        if base not in clip.body_names:
-            raise UserError(
-                f"clip '{clip.source}' does not say where the robot is: it lacks body '{base}'; "
-                f"it has {', '.join(clip.body_names) or 'no bodies'}"
-            )
-        column, start = clip.body(base), int(model.jnt_qposadr[model.body_jntadr[model.body(base).id]])
-        qpos[:, start : start + 3] = clip.body_pos_w[:, column]
-        qpos[:, start + 3 : start + 7] = clip.body_quat_w[:, column]
+    if base is None:
+        return placed(model, joint_names, joint_pos)
+    if base not in clip.body_names:
+        raise UserError(
+            f"clip '{clip.source}' does not say where the robot is: it lacks body '{base}'; "
+            f"it has {', '.join(clip.body_names) or 'no bodies'}"
+        )
+    column = clip.body(base)
+    return placed(model, joint_names, joint_pos, clip.body_pos_w[:, column], clip.body_quat_w[:, column])
+
+
+def placed(
+    model: mujoco.MjModel,
+    joint_names: Sequence[str],
+    joint_pos: Array,  # (T, J)
+    base_pos: Array | None = None,  # (T, 3), of a floating base
+    base_quat: Array | None = None,  # (T, 4)
+) -> Array:
+    """``qpos`` of every frame."""  # (T, nq)
+    qpos = np.tile(model.qpos0, (len(joint_pos), 1))
+    qpos[:, [int(model.joint(name).qposadr[0]) for name in joint_names]] = joint_pos
+    base = floating_base(model)
+    if base is not None and base_pos is not None and base_quat is not None:
+        start = int(model.jnt_qposadr[model.body_jntadr[model.body(base).id]])
+        qpos[:, start : start + 7] = np.concatenate([base_pos, base_quat], axis=1)
     return qpos
 
 

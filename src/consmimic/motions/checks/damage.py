@@ -1,0 +1,62 @@
+"""Numbers that are none: counted, and drawn over, so that the rest of a clip can be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consmimic.motions.clip import Clip
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """What had to be made up before a clip could be looked at."""
+
+    values: int = 0
+    where: str = ""
+
+    @staticmethod
+    def of(fields: dict[str, Any]) -> Damage:
+        counts = {}
+        for name, array in _arrays(fields).items():
+            bad = ~np.isfinite(array)
+            if name == "body_quat_w":
+                norms = np.linalg.norm(np.where(bad, 0.0, array), axis=-1, keepdims=True)
+                bad = bad | ((np.abs(norms - 1.0) > 1e-3) & ~bad.any(axis=-1, keepdims=True))
+            if bad.any():
+                frames = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+                counts[name] = (int(bad.sum()), frames)
+        where = ", ".join(
+            f"{count} in {name}, first in frame {frames[0]}, in {len(frames)} frames"
+            for name, (count, frames) in counts.items()
+        )
+        return Damage(values=sum(count for count, _ in counts.values()), where=where)
+
+
+def repaired(fields: dict[str, Any]) -> Clip:
+    """A clip in which what is not a number is a straight line between what is."""
+    mended: dict[str, Any] = {name: _filled(array) for name, array in _arrays(fields).items()}
+    if "body_quat_w" in mended:
+        quaternions = mended["body_quat_w"]
+        norms = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+        unit = np.where(norms > 1e-6, quaternions / np.maximum(norms, 1e-6), [1.0, 0.0, 0.0, 0.0])
+        mended["body_quat_w"] = unit if quaternions.shape[-1:] == (4,) else quaternions
+    return Clip(**(fields | mended))
+
+
+def _arrays(fields: dict[str, Any]) -> dict[str, Array]:
+    return {name: value for name, value in fields.items() if isinstance(value, np.ndarray) and value.ndim >= 2}
+
+
+def _filled(array: Array) -> Array:
+    columns = array.reshape(len(array), -1).copy()
+    for column in columns.T:
+        good = np.isfinite(column)
+        if not good.all():
+            column[:] = np.interp(np.arange(len(column)), np.flatnonzero(good), column[good]) if good.any() else 0.0
+    return columns.reshape(array.shape)
