@@ -11,6 +11,7 @@ import tyro
 from consmimic.cli.bench import Bench
 from consmimic.cli.evaluate import Evaluate
 from consmimic.cli.list_tasks import ListTasks
+from consmimic.cli.motions import Motions
 from consmimic.cli.reproduce import Reproduce
 from consmimic.cli.train import Train
 from consmimic.errors import UserError
@@ -30,6 +31,7 @@ Command = (
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Motions, tyro.conf.subcommand("motions")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 

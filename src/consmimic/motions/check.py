@@ -12,9 +12,9 @@ from pathlib import Path
 from consmimic.method.symmetry import SignedPermutation
 from consmimic.motions.checks import ground, joints, reading, whole
 from consmimic.motions.checks.case import Case, CheckedRobot
-from consmimic.motions.checks.damage import Damage, repaired
+from consmimic.motions.checks.damage import Damage, read_fields, repaired
 from consmimic.motions.checks.finding import ClipReport, Finding, judged
-from consmimic.motions.clip import Clip, read_fields
+from consmimic.motions.clip import Clip
 
 
 def check_file(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,46 +118,30 @@ class Clip:
     @staticmethod
     def load(path: Path) -> Clip:
         """Read an npz that :meth:`save` wrote. Nothing is ever unpickled."""
-        with _reading(path):
-            return Clip(**_fields(path))
+        if not path.exists():
+            raise UserError(f"no clip at {path}")
+        if not zipfile.is_zipfile(path):
+            raise UserError(f"clip '{path}' is not an npz file, or only the beginning of one")
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
+                if missing:
+                    raise UserError(f"it lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+                version = int(file["schema_version"]) if "schema_version" in file else SCHEMA_VERSION
+                if version > SCHEMA_VERSION:
+                    raise UserError(f"it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
+                return Clip(
+                    fps=float(file["fps"]),
+                    joint_names=tuple(str(name) for name in file["joint_names"]),
+                    body_names=tuple(str(name) for name in file["body_names"]),
+                    source=str(file["source"]) if "source" in file else str(path),
+                    **{name: file[name].astype(np.float64) for name in _ARRAYS},
+                )
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+        except Exception as error:  # a damaged file can raise anything
+            raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
 
     def _replaced(self, **changes: Any) -> Clip:
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Clip(**(values | changes))
-
-
-def read_fields(path: Path) -> dict[str, Any]:
-    """What the npz says, whether or not that makes a clip."""
-    with _reading(path):
-        return _fields(path)
-
-
-def _fields(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        missing = [k for k in (*_ARRAYS, "fps", "joint_names", "body_names") if k not in file]
-        if missing:
-            raise UserError(f"it lacks {', '.join(missing)}; it has {', '.join(file.files)}")
-        version = int(file["schema_version"]) if "schema_version" in file else SCHEMA_VERSION
-        if version > SCHEMA_VERSION:
-            raise UserError(f"it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
-        return {
-            "fps": float(file["fps"]),
-            "joint_names": tuple(str(name) for name in file["joint_names"]),
-            "body_names": tuple(str(name) for name in file["body_names"]),
-            "source": str(file["source"]) if "source" in file else str(path),
-            **{name: file[name].astype(np.float64) for name in _ARRAYS},
-        }
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    if not path.exists():
-        raise UserError(f"no clip at {path}")
-    if not zipfile.is_zipfile(path):
-        raise UserError(f"clip '{path}' is not an npz file, or only the beginning of one")
-    try:
-        yield
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
-    except Exception as error:  # a damaged file can raise anything
-        raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
