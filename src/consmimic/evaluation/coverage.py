@@ -66,6 +66,7 @@ class Coverage:
     task: str
     axes: tuple[Axis, ...]
     commands: Array  # (N, C), in the order of a C-ordered grid over the axes
+    widths: Array  # (C,), of the kernel along each axis
     standing_share: float  # of commands that ask to stand still, beside the bins
     shown: Array  # (M, C)
     shown_at: Sequence[tuple[str, float]]
@@ -96,12 +97,11 @@ class Coverage:
 
     def sentences(self) -> list[str]:
         """The mismatch in words."""
-        asked = ", ".join(f"{a.name} {a.range[0]:.3g} to {a.range[1]:.3g} {a.unit}" for a in self.axes if a.varies)
-        fixed = ", ".join(f"{a.name} = {a.values[0]:g}" for a in self.axes if not a.varies)
-        low, high = self.shown.min(axis=0), self.shown.max(axis=0)
-        shows = ", ".join(
-            f"{axis.name} {a:.2f} to {b:.2f} {axis.unit}" for axis, a, b in zip(self.axes, low, high, strict=True)
-        )
+        varied = [axis for axis in self.axes if axis.varies]
+        asked = ", ".join(_span(axis, *axis.range) for axis in varied)
+        fixed = ", ".join(f"{axis.name} = {axis.values[0]:g}" for axis in self.axes if not axis.varies)
+        shows = ", ".join(map(_span, self.axes, self.shown.min(axis=0), self.shown.max(axis=0)))
+        lacking = [words for index, axis in enumerate(self.axes) if (words := self._lacking(index, axis))]
         worst = int(next(iter(self.gaps.values())).argmax())
         command = zip(self.axes, self.commands[worst], strict=True)
         there = ", ".join(f"{axis.name} = {value:.2f}" for axis, value in command if axis.varies)
@@ -109,10 +109,18 @@ class Coverage:
         return [
             f"{self.task} asks for {asked}{f' ({fixed})' if fixed else ''}.",
             f"The clips show {shows}{self.noun}.",
+            *([f"Nothing like this is shown: {', '.join(lacking)}."] if lacking else []),
             f"They cover {100 * self.covered:.0f} % of what is asked; the predicted conflict is "
             f"{self.mean_conflict:.2f} on average (0: all of it is demonstrated, 1: nothing like it is).",
             f"Furthest from them is {there}: {off} from the nearest.",
         ]
+
+    def _lacking(self, index: int, axis: Axis) -> str:
+        """Which of the values of one axis are more than its width from every value shown, in words."""
+        low, high = axis.range
+        least, most = self.shown[:, index].min() - self.widths[index], self.shown[:, index].max() + self.widths[index]
+        beyond = (low, min(least, high)), (max(most, low), high)
+        return " and ".join(_span(axis, *part) for part in beyond if part[1] - part[0] > 0.01 * (high - low))
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each bin."""
@@ -132,6 +140,11 @@ class Coverage:
         """For JSON."""
         about = {"task": self.task, "mean_conflict": self.mean_conflict, "covered": self.covered}
         return about | {"sentences": self.sentences(), "bins": self.rows()}
+
+
+def _span(axis: Axis, low: float, high: float) -> str:
+    low, high = (f"{round(value, 2) + 0.0:g}" for value in (low, high))  # no −0
+    return f"{axis.name} {low if low == high else f'{low} to {high}'} {axis.unit}"
 
 
 def coverage(task: Task, clips: Sequence[Clip], *, mirrors: bool = False, bins: int | None = None) -> Coverage:
@@ -179,6 +192,7 @@ def _velocities(
         task=task.name,
         axes=axes,
         commands=_grid(axes),
+        widths=widths,
         standing_share=command.standing_share,
         shown=np.concatenate(shown),
         shown_at=at,
@@ -200,16 +214,19 @@ def _positions(task: Task, command: PoseCommand, clips: Sequence[Clip], bins: in
         if path.shape[1] != 3:
             raise UserError(f"{task.name} compares {path.shape[1]} numbers with a clip, not a position")
         speed = np.linalg.norm(np.gradient(path, 1.0 / clip.fps, axis=0), axis=1) if len(path) > 1 else np.zeros(1)
-        resting = np.flatnonzero(speed < RESTING_SPEED)
+        moving = speed >= RESTING_SPEED
+        resting = np.flatnonzero(~moving & (np.cumsum(moving) > 0))  # where it starts from is no target
         resting = resting if len(resting) else np.array([len(path) - 1])
         shown.append(path[resting])
         passed.append(path)
         at += [(clip.source, index / clip.fps) for index in resting.tolist()]
-    found = _Nearest.of(np.concatenate(shown), _grid(axes), np.full(3, POSITION_WIDTH))
+    widths = np.full(3, POSITION_WIDTH)
+    found = _Nearest.of(np.concatenate(shown), _grid(axes), widths)
     return Coverage(
         task=task.name,
         axes=axes,
         commands=_grid(axes),
+        widths=widths,
         standing_share=0.0,
         shown=np.concatenate(shown),
         shown_at=at,

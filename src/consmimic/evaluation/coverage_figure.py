@@ -34,18 +34,20 @@ def coverage_figure(found: Coverage) -> Figure:
     gap_name, gap = next(iter(found.gaps.items()))
     gap_norm, conflict_norm = Normalize(0.0, max(float(gap.max()), 1e-9)), Normalize(0.0, 1.0)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(PAGE, 0.55 + 2.05 * len(pairs)))
+        figure = Figure(figsize=(PAGE, 0.55 + 1.95 * len(pairs)))
         axes = figure.subplots(len(pairs), 3, squeeze=False)
+        gap_label = f"{GAP_NAMES[gap_name]} ({GAP_UNITS[gap_name]})"
         for row, pair in zip(axes, pairs, strict=True):
             _draw_plane(row[0], found, pair if len(pairs) > 1 else (0, 1))
-            _draw_map(row[1], found, pair, gap, gap_norm, "magma_r")
-            _draw_map(row[2], found, pair, found.conflict, conflict_norm, "cividis_r")
+            for ax, values, norm, colours, label in (
+                (row[1], gap, gap_norm, "magma_r", gap_label),
+                (row[2], found.conflict, conflict_norm, "cividis_r", "predicted conflict"),
+            ):
+                _draw_map(ax, found, pair, values, norm, colours)
+                figure.colorbar(ScalarMappable(norm, colours), ax=ax, label=label, fraction=0.046, pad=0.03)
         axes[0][0].set_title("asked and shown")
         axes[0][1].set_title("to the nearest frame")
-        axes[0][2].set_title(f"predicted conflict, mean {found.mean_conflict:.2f}")
-        gap_label = f"{GAP_NAMES[gap_name]} ({GAP_UNITS[gap_name]})"
-        figure.colorbar(ScalarMappable(gap_norm, "magma_r"), ax=list(axes[:, 1]), label=gap_label, pad=0.02)
-        figure.colorbar(ScalarMappable(conflict_norm, "cividis_r"), ax=list(axes[:, 2]), label="conflict", pad=0.02)
+        axes[0][2].set_title(f"conflict, mean {found.mean_conflict:.2f}")
         handles = [
             Patch(facecolor=ASKED, edgecolor=ASKED_EDGE, label=f"{found.task} asks"),
             Line2D([], [], color=DEMONSTRATION, marker="o", markersize=3.5, linestyle="", label="clips show"),
@@ -75,7 +77,8 @@ def _draw_plane(ax: Axes, found: Coverage, pair: tuple[int, int]) -> None:
         markeredgewidth=0,
         zorder=3,
     )
-    everything = np.concatenate([found.shown[:, pair], np.array([[left, low], [right, high]])])
+    gone = [path[:, pair] for path in found.passed]
+    everything = np.concatenate([*gone, np.array([[left, low], [right, high]])])
     middle = 0.5 * (everything.min(axis=0) + everything.max(axis=0))
     reach = 0.58 * max(float(np.ptp(everything, axis=0).max()), 1e-3)
     ax.set(xlim=(middle[0] - reach, middle[0] + reach), ylim=(middle[1] - reach, middle[1] + reach))
