@@ -10,10 +10,10 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-import planted
 import pytest
 from numpy.testing import assert_allclose
 
+import planted
 from consmimic.cli import main
 from consmimic.errors import UserError
 from consmimic.motions import Clip, kinematics
@@ -374,8 +374,8 @@ def test_soles_of_every_shape_touch_where_mujoco_says_they_do():
     random = np.random.default_rng(0)
     for kind, size in shapes.items():
         model = mujoco.MjModel.from_xml_string(
-            f"""<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/><body name="thing"><freejoint/>
-            <geom name="shape" type="{kind}" size="{size}" pos="0.1 0 0.05" euler="10 20 30"/></body></worldbody></mujoco>"""
+            f"""<mujoco><worldbody><geom type="plane" size="0 0 1"/><body><freejoint/>
+            <geom type="{kind}" size="{size}" pos="0.1 0 0.05" euler="10 20 30"/></body></worldbody></mujoco>"""
         )
         soles = Soles.of(model, [1])
         data = mujoco.MjData(model)

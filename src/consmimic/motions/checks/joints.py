@@ -94,7 +94,7 @@ def joint_speeds(case: Case) -> Finding:
     worst, name, frame = case.worst_joint(speeds / limits)
     limit = limits[case.robot.joint_names.index(name)]
     found = f"{name} turns at {worst * limit:.2f} rad/s {case.at(frame)}; its limit is {limit:g}"
-    slower = f"slow the clip down to {100 / worst:.0f} % of its speed, or cut what is too fast"
+    slower = f"slow the clip down to {100 / max(worst, 1.0):.0f} % of its speed, or cut what is too fast"
     return judged("joint speeds", worst, found, slower)
 
 
