@@ -27,14 +27,7 @@ def has_screen() -> bool:
     return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def play(
-    clip: Clip,
-    robot: Robot,
-    kind: Kind,
-    *,
-    say: Callable[[str], None] = print,
-    going_on: Callable[[], bool] = lambda: True,
-) -> None:
+def play(clip: Clip, robot: Robot, kind: Kind) -> None:
     """Round and round in real time, until the viewer is closed."""
     model = robot.model()
     data = mujoco.MjData(model)
@@ -45,7 +38,7 @@ def play(
         from mujoco import viewer  # needs a window system
 
         with viewer.launch_passive(model, data) as window:
-            _loop(model, data, qpos, clip.fps, window.sync, lambda: window.is_running() and going_on())
+            _loop(model, data, qpos, clip.fps, window.sync, window.is_running)
         return
     try:
         from mujoco.studio import launch_web, viewer_protocol
@@ -53,8 +46,7 @@ def play(
         raise UserError(f"the web viewer needs MuJoCo >= 4.0 with mujoco.studio: {error}") from None
     with launch_web.launch(viewer_protocol.ViewerConfig(title=f"{robot.name}: {clip.source}", gfx="web")) as page:
         page.set_model(model, data=data)
-        say("playing in MuJoCo's web viewer; open the address above in a browser, stop with Ctrl-C")
-        _loop(model, data, qpos, clip.fps, page.sync, lambda: page.is_running() and going_on())
+        _loop(model, data, qpos, clip.fps, page.sync, page.is_running)
 
 
 def _loop(

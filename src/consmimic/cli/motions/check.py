@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from consmimic.cli.options import Flag
 from consmimic.motions.check import check_file
 from consmimic.motions.checks.finding import ClipReport, Finding
 from consmimic.robots import robot_by_name
@@ -36,9 +37,9 @@ class Check:
     """An npz; `consmimic motions convert` makes one of other formats."""
     robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")]
     """The robot whose clip it is."""
-    loop: bool = False
+    loop: Flag = False
     """The clip is meant to be played round and round: a jump at its seam fails."""
-    json: bool = False
+    json: Flag = False
     """Everything as JSON: values, units, thresholds and the reasons for them."""
 
     def run(self) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from consmimic.cli.options import OptionalInt, OptionalPath
+from consmimic.cli.options import Flag, OptionalInt, OptionalPath
 from consmimic.errors import UserError
 from consmimic.evaluation.coverage import coverage
 from consmimic.evaluation.coverage_figure import coverage_figure
@@ -41,11 +41,11 @@ class Coverage:
     """Name of a task; `consmimic list` shows them."""
     output: OptionalPath = None
     """Figure to write (.png, .pdf or .svg); the numbers of every bin go beside it, as .json."""
-    mirrors: bool = False
+    mirrors: Flag = False
     """Count the clips' mirror images too, as symmetric style training does."""
     bins: OptionalInt = None
     """Bins along each axis of the command. Default: 21 for two axes, 11 for three."""
-    json: bool = False
+    json: Flag = False
     """Print the numbers of every bin as JSON."""
 
     def run(self) -> int:

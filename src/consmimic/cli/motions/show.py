@@ -37,7 +37,8 @@ class Show:
     frames: int = 8
     """Pictures in the filmstrip."""
     viewer: Literal["no", "auto", "window", "web"] = "no"
-    """Play the clip instead, in MuJoCo's window or in its web viewer; auto: a window where there is a screen."""
+    """Play the clip instead, in MuJoCo's window or in its web viewer, which whoever reaches its port can open;
+    auto: a window where there is a screen."""
 
     def run(self) -> int:
         robot = robot_by_name(self.robot)

@@ -26,7 +26,9 @@ def penetration(case: Case) -> Finding:
     share = 100.0 * float((heights.min(axis=1) < -THRESHOLDS["ground penetration"].warn).mean())
     found = f"{body} is {1000 * deepest:.1f} mm under the floor {case.at(int(frame))}; {share:.0f} % of frames too deep"
     if deepest <= THRESHOLDS["ground penetration"].warn:
-        found = f"the lowest point, of {body}, is {-1000 * deepest:.1f} mm above the floor {case.at(int(frame))}"
+        found = (
+            f"the lowest point, of {body}, is {max(-1000 * deepest, 0.0):.1f} mm above the floor {case.at(int(frame))}"
+        )
     lift = 1000 * max(-case.level, 0.0) if len(case.feet.radii) else 0.0
     advice = (
         f"lift the whole clip by {lift:.0f} mm" if lift > 2.0 else "lift the body in these frames, or smooth its base"
@@ -49,6 +51,8 @@ def contact(case: Case) -> Finding:
     if not len(case.feet.radii):
         return skipped("ground contact", f"{case.robot.name} has no feet")
     found = f"the lowest foot is {1000 * case.level:.0f} mm above the floor in the lowest 5 % of frames"
+    if case.level <= THRESHOLDS["ground contact"].warn:
+        found = "feet come down to the floor"
     return judged("ground contact", case.level, found, f"lower the whole clip by {1000 * case.level:.0f} mm")
 
 
