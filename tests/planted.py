@@ -78,8 +78,9 @@ def beyond_limits(robot: Robot) -> Callable[[Clip], Clip]:
 
 def swapped_legs(clip: Clip) -> Clip:
     """The joints of left and right have each other's names, the bodies their own."""
-    sides = str.maketrans("LR", "RL")
-    names = tuple(name[0].translate(sides) + name[1:] for name in clip.joint_names)
+    sides = {"left": "right", "LF": "RF", "LH": "RH"}
+    sides |= {right: left for left, right in sides.items()}
+    names = tuple("_".join(sides.get(word, word) for word in name.split("_")) for name in clip.joint_names)
     return replace(clip, joint_names=names)
 
 
@@ -105,7 +106,7 @@ def with_all_bodies(clip: Clip, robot: Robot) -> Clip:
     """Every body of the model, by forward kinematics."""
     model = robot.model(visuals=False)
     replay = Replay.of(model, generalized_positions(model, clip, robot.joint_names), clip.fps)
-    assert floating_base(model) in (None, "base", "pelvis")
+    assert floating_base(model) in (None, "base")
     return replace(
         clip,
         body_names=tuple(model.body(i).name for i in range(1, model.nbody)),

@@ -22,6 +22,7 @@ from consmimic.motions.replay import Replay, Soles, floating_base, generalized_p
 Array = NDArray[np.float64]
 
 STANDING_HEIGHT = 0.01  # m above where the feet usually are: more is a step
+BEARING_HEIGHT = 0.002  # m above the lowest foot of the moment: more bears no weight. Feet may swing as low as 3 mm
 STANDING_SPEED = 0.15  # m/s up or down: a foot that is set down or lifted is faster
 LEFT_OVER = 0.2  # of the weight: with more that nothing exerts, a frame's torques mean little
 SHORTEST_FRAMES = 5
@@ -76,11 +77,15 @@ class Case:
 
     @cached_property
     def standing(self) -> NDArray[np.bool_]:
-        """Which points of the feet bear weight, (T, P)."""
+        """Which points of the feet bear weight, (T, P): low ones that move neither up nor down, of the lowest feet."""
         if not len(self.feet.radii):
             return np.zeros((len(self.clip), 0), dtype=bool)
-        vertical = self.replay.sole_velocities(self.feet)[..., 2]
-        return (self.replay.heights(self.feet) < self.level + STANDING_HEIGHT) & (np.abs(vertical) < STANDING_SPEED)
+        heights, vertical = self.replay.heights(self.feet), self.replay.sole_velocities(self.feet)[..., 2]
+        low = (heights < self.level + STANDING_HEIGHT) & (np.abs(vertical) < STANDING_SPEED)
+        lowest = heights.min(axis=1, keepdims=True)
+        of_foot = self.feet.bodies[:, None] == self.feet.bodies  # (P, P)
+        bearing = (low & (heights < lowest + BEARING_HEIGHT)) @ of_foot
+        return low & bearing
 
     @cached_property
     def effort(self) -> Effort:

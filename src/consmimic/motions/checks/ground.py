@@ -56,8 +56,12 @@ def contact(case: Case) -> Finding:
     return judged("ground contact", case.level, found, f"lower the whole clip by {1000 * case.level:.0f} mm")
 
 
+SLOWEST = 0.75
+"""Share of a stance that slip is judged by: a foot that is lifted or set down low still moves, and stands not yet."""
+
+
 def slips(case: Case) -> list[Array]:
-    """Horizontal speeds of each foot, stance by stance, without its first and last frame."""
+    """Horizontal speeds of each foot, stance by stance, without its fastest frames."""
     velocity = case.replay.sole_velocities(case.feet)
     speed = np.linalg.norm(velocity[..., :2], axis=-1)
     stances = []
@@ -67,7 +71,7 @@ def slips(case: Case) -> list[Array]:
         mean = np.where(weight, speed[:, points], 0.0).sum(axis=1) / np.maximum(weight.sum(axis=1), 1)
         for first, last in runs(np.any(weight, axis=1)):
             if last - first >= 3:
-                stances.append(mean[first + 1 : last - 1])
+                stances.append(np.sort(mean[first:last])[: max(1, int(SLOWEST * (last - first)))])
     return stances
 
 
