@@ -143,8 +143,8 @@ class Coverage:
 
 
 def _span(axis: Axis, low: float, high: float) -> str:
-    low, high = (f"{round(value, 2) + 0.0:g}" for value in (low, high))  # no −0
-    return f"{axis.name} {low if low == high else f'{low} to {high}'} {axis.unit}"
+    least, most = (f"{round(value, 2) + 0.0:g}" for value in (low, high))  # no −0
+    return f"{axis.name} {least if least == most else f'{least} to {most}'} {axis.unit}"
 
 
 def coverage(task: Task, clips: Sequence[Clip], *, mirrors: bool = False, bins: int | None = None) -> Coverage:

@@ -32,6 +32,7 @@ Image = NDArray[np.uint8]  # (H, W, 3)
 PIXELS = 340  # height of a picture
 AZIMUTH, ELEVATION = 125.0, -14.0  # degrees; of the camera, against where the robot heads
 INCHES = 1.15  # width of a picture
+PLACED: dict[Any, Any] = {**STYLE, "figure.constrained_layout.use": False}
 MARGIN = 0.1  # m about the middles of the robot's shapes
 
 
@@ -52,8 +53,8 @@ class Filmstrip:
         rows = -(-len(self.images) // columns)
         pixels = self.images[0].shape
         height = INCHES * pixels[0] / pixels[1]
-        with mpl.rc_context(STYLE):
-            figure = Figure(figsize=(INCHES * columns, rows * (height + 0.18)), layout="none")
+        with mpl.rc_context(PLACED):
+            figure = Figure(figsize=(INCHES * columns, rows * (height + 0.18)))
             axes = figure.subplots(rows, columns, squeeze=False)
             figure.subplots_adjust(0, 0, 1, 1 - 0.16 / (rows * (height + 0.18)), wspace=0.02, hspace=0.16)
             for ax in axes.flat:
@@ -238,8 +239,8 @@ def _stick_figure(
 ) -> Image:
     height, width = size
     project = _projection(camera)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width / 100, height / 100), dpi=100, layout="none")
+    with mpl.rc_context(PLACED):
+        figure = Figure(figsize=(width / 100, height / 100), dpi=100)
         ax = figure.add_axes((0, 0, 1, 1))
         reach = camera.distance * float(np.tan(np.radians(0.5 * fovy)))
         ax.set(xlim=(-reach * width / height, reach * width / height), ylim=(-reach, reach))

@@ -48,7 +48,7 @@ def joint_figure(robot: Robot, model: mujoco.MjModel, clip: Clip) -> Figure:
             ax.plot(times, beyond, color=TASK_ONLY, linewidth=1.6)
             ax.set(ylim=(low - margin, high + margin), xlim=(0.0, max(times[-1], 1e-3)))
             ax.set_yticks([low, high], [f"{low:.2f}", f"{high:.2f}"])
-            ax.set_title(name, loc="left", fontsize=7, pad=2)
+            ax.set_title(name.removesuffix("_joint"), loc="left", fontsize=7 if columns < 6 else 6, pad=2)
         for ax in axes[-1]:
             ax.set_xlabel("time (s)")
         figure.supylabel("angle (rad)", fontsize=7.5)
@@ -70,9 +70,9 @@ def path_figure(clip: Clip, body: str) -> Figure:
         above.set(xlabel="x (m)", ylabel="y (m)", title=f"{body}, from above")
         height.plot(times, place[:, 2], color=BLUE, linewidth=1.0)
         height.set(ylim=(0.0, 1.15 * max(place[:, 2].max(), 0.1)), xlabel="time (s)", title="height (m)")
-        speed.plot(times, np.linalg.norm(velocity[:, :2], axis=1), color=BLUE, linewidth=1.0)
-        speed.set(xlabel="time (s)", title="horizontal speed (m/s)")
-        speed.set_ylim(bottom=0.0)
+        speeds = np.linalg.norm(velocity[:, :2], axis=1)
+        speed.plot(times, speeds, color=BLUE, linewidth=1.0)
+        speed.set(ylim=(0.0, 1.15 * max(speeds.max(), 0.1)), xlabel="time (s)", title="horizontal speed (m/s)")
         for ax in (above, height, speed):
             ax.xaxis.set_major_locator(MaxNLocator(5))
     return figure
@@ -91,7 +91,7 @@ def feet_figure(case: Case) -> Figure:
             points = case.feet.bodies == case.model.body(foot).id
             lowest, colour = 1000.0 * heights[:, points].min(axis=1), FEET[index % len(FEET)]
             above.plot(times, lowest, color=colour, linewidth=0.9, label=foot)
-            _stances(below, len(feet) - 1 - index, case.standing[:, points].any(axis=1), case.clip.fps, colour)
+            _stances(below, len(feet) - 1 - index, np.any(case.standing[:, points], axis=1), case.clip.fps, colour)
         top = _highest(case)
         bottom = min(-0.12 * top, 1100.0 * float(heights.min()))
         above.set(ylim=(bottom, 1.08 * top), ylabel="lowest point (mm)")
