@@ -236,6 +236,19 @@ def test_a_clip_of_nothing_but_nan_is_reported(tmp_path):
     assert "numbers" in check_file(path, PANDA).of("FAIL")
 
 
+@pytest.mark.parametrize("fps", [1e-300, 0.5, 1e6])
+def test_frame_rates_that_no_motion_has_are_refused(fps):
+    with pytest.raises(UserError, match="fps is .*; valid are 1 to 10000"):
+        checked(replace(reach(), fps=fps), PANDA)
+
+
+def test_numbers_that_overflow_fail_and_json_stays_json():
+    with np.errstate(all="ignore"):
+        report = checked(replace(reach(), joint_vel=reach().joint_vel * 1e200), PANDA)
+    assert "frame rate" in report.of("FAIL")
+    json.dumps(report.as_dict(), allow_nan=False)
+
+
 def call(*words: object) -> int:
     with pytest.raises(SystemExit) as exit_:
         main([str(word) for word in words])

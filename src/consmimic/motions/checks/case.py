@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from consmimic.errors import UserError
 from consmimic.method.symmetry import SignedPermutation
 from consmimic.motions.clip import Clip
 from consmimic.motions.gait import cycle_frames
@@ -25,6 +26,7 @@ STANDING_HEIGHT = 0.01  # m above where the feet usually are: more is a step
 BEARING_HEIGHT = 0.002  # m above the lowest foot of the moment: more bears no weight. Feet may swing as low as 3 mm
 STANDING_SPEED = 0.15  # m/s up or down: a foot that is set down or lifted is faster
 LEFT_OVER = 0.2  # of the weight: with more that nothing exerts, a frame's torques mean little
+SLOWEST_FPS, FASTEST_FPS = 1.0, 10_000.0
 SHORTEST_FRAMES = 5
 """Fewer have no accelerations."""
 
@@ -56,6 +58,8 @@ class Case:
 
     @staticmethod
     def of(clip: Clip, robot: CheckedRobot, left_right: SignedPermutation | None) -> Case:
+        if not SLOWEST_FPS <= clip.fps <= FASTEST_FPS:
+            raise UserError(f"clip '{clip.source}': fps is {clip.fps:g}; valid are {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
         model = robot.model(visuals=False)
         clip = clip.with_joints(robot.joint_names)
         replay = Replay.of(model, generalized_positions(model, clip, robot.joint_names), clip.fps)

@@ -123,14 +123,18 @@ class ClipReport:
         for finding in self.findings:
             limit = finding.threshold
             bounds = {"warn_above": _finite(limit.warn), "fail_above": _finite(limit.fail)}
-            rows.append({**asdict(finding), "unit": limit.unit, **bounds, "why": limit.why})
+            rows.append(
+                {**asdict(finding), "value": _finite(finding.value), "unit": limit.unit, **bounds, "why": limit.why}
+            )
         about = {"source": self.source, "robot": self.robot, "frames": self.frames, "fps": self.fps}
         return {**about, "status": self.status, "findings": rows}
 
 
 def judged(check: str, value: float, found: str, advice: str) -> Finding:
     limit = THRESHOLDS[check]
-    status: Status = "FAIL" if value > limit.fail else "WARN" if value > limit.warn else "PASS"
+    status: Status = "WARN" if value > limit.warn else "PASS"
+    if value > limit.fail or math.isnan(value):  # NaN: numbers so large that they overflow
+        status = "FAIL"
     return Finding(check=check, status=status, value=value, found=found, advice="" if status == "PASS" else advice)
 
 
@@ -138,5 +142,5 @@ def skipped(check: str, why: str) -> Finding:
     return Finding(check=check, status="SKIP", found=why)
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
