@@ -5,20 +5,16 @@ Every sentence and number is made from the rows; nothing is claimed that the int
 
 from __future__ import annotations
 
-import base64
-import io
 import math
-import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from consmimic.errors import UserError
 from consmimic.evaluation import figures
+from consmimic.evaluation.page import Illustration, badge, illustrated, table, table_row, write_page
 from consmimic.evaluation.results import Results, Row
 from consmimic.evaluation.statistics import Interval
 from consmimic.evaluation.verdicts import (
@@ -37,8 +33,6 @@ from consmimic.evaluation.verdicts import (
     word,
 )
 
-DPI = 200
-
 
 def write_report(results: Results, path: Path, title: str, notes: Sequence[str] = ()) -> None:
     """Write the page; ``notes`` are further paragraphs below the summary."""
@@ -51,15 +45,11 @@ def write_report(results: Results, path: Path, title: str, notes: Sequence[str] 
         *(f"<p>{escape(note)}</p>" for note in notes),
         _verdicts(results),
         _methods(results.rows),
-        *map(_illustrated, illustrations(results)),
+        *map(illustrated, illustrations(results)),
         _terms(results.rows),
         _provenance([row for group in by_method(results.rows).values() for row in group]),
     ]
-    page = PAGE.format(title=escape(title), style=CSS, body="\n".join(part for part in parts if part))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".part")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, path)
+    write_page(path, title, parts)
 
 
 def _check(results: Results) -> None:
@@ -174,7 +164,7 @@ def _verdicts(results: Results) -> str:
     if any(checks.over_no_mirrors for checks in all_checks):
         rows.append(("Moves more symmetrically than without mirrors", lambda c: _verdict(c.over_no_mirrors, _signed)))
     head = "".join(f"<th>{name_html(checks.rows[0])}</th>" for checks in all_checks)
-    body = "".join(_table_row(name, (cell(checks) for checks in all_checks)) for name, cell in rows)
+    body = "".join(table_row(name, (cell(checks) for checks in all_checks)) for name, cell in rows)
     return f"""<h2>What the seeds show</h2>
 <div class="scroll"><table class="verdicts">
 <thead><tr><td></td>{head}</tr></thead>
@@ -224,7 +214,7 @@ def _over_stricter(checks: Checks) -> str:
 
 def _badge(holds: bool | None) -> str:
     kind, sign = {True: ("yes", "✓"), False: ("no", "✗"), None: ("open", "○")}[holds]
-    return f'<span class="badge {kind}">{sign} {word(holds)}</span>'
+    return badge(kind, f"{sign} {word(holds)}")
 
 
 # ---------------------------------------------------------------- tables
@@ -259,11 +249,11 @@ def _methods(rows: Sequence[Row]) -> str:
             *_kept_cells(group, baseline),
             *(_spread(known(group, name), digits) for name, _, digits in measured),
         )
-        body.append(_table_row(name_html(group[0]), cells))
+        body.append(table_row(name_html(group[0]), cells))
     row = rows[0]
     window = f"{row.imitation_window_s:g} s at {row.imitation_rate_hz:g} Hz, η = {row.imitation_scale:g}"
     return f"""<h2>Methods</h2>
-{_table("numbers", (*columns, *(title for _, title, _ in measured)), body)}
+{table("numbers", (*columns, *(title for _, title, _ in measured)), body)}
 <p class="caption">Mean ± standard deviation over seeds. Brackets are 95 % intervals of the share of
 the mean task-only value, in which both are uncertain; with few seeds, Fieller's is the one to
 trust. Task value: return of an episode, without discount. Imitation: S<sub>imit</sub>, from the DTW
@@ -294,9 +284,9 @@ def _terms(rows: Sequence[Row]) -> str:
     body = []
     for group in by_method(rows).values():
         cells = (_spread([row.terms[name] for row in group if name in row.terms], 2) for name in names)
-        body.append(_table_row(name_html(group[0]), cells))
+        body.append(table_row(name_html(group[0]), cells))
     return f"""<h2>Task reward, term by term</h2>
-{_table("numbers", ("method", *(escape(name.replace("_", " ")) for name in names)), body)}
+{table("numbers", ("method", *(escape(name.replace("_", " ")) for name in names)), body)}
 <p class="caption">Weighted sum over an episode, mean ± standard deviation over seeds. The terms add
 up to the task value.</p>"""
 
@@ -312,7 +302,7 @@ def _provenance(rows: Sequence[Row]) -> str:
         "command": [_command(row.command) for row in rows],
     }
     common = [f"{name} {cells.pop(name)[0]}" for name in ("commit", "machine") if len(set(cells[name])) == 1]
-    body = [_table_row(name_html(row), own) for row, *own in zip(rows, *cells.values(), strict=True)]
+    body = [table_row(name_html(row), own) for row, *own in zip(rows, *cells.values(), strict=True)]
     about = ", ".join((f"Task {escape(rows[0].task)}", f"preset {escape(rows[0].preset)}", *common))
     hours = sum(row.wall_s for row in rows) / 3600
     return f"""<h2>Where it comes from</h2>
@@ -320,25 +310,13 @@ def _provenance(rows: Sequence[Row]) -> str:
 cost, machine, commit</summary>
 <p>{about}. Steps are over all parallel environments, time is that of training, and the warm-up's end is
 an iteration.</p>
-{_table("runs", ("method", *cells), body)}</details>"""
+{table("runs", ("method", *cells), body)}</details>"""
 
 
 def _command(command: str) -> str:
     """Lines break between the options, not within."""
     program, *options = escape(command or "–").split(" --")
     return f"<code>{program}{''.join(f' <span>--{option}</span>' for option in options)}</code>"
-
-
-def _table(kind: str, columns: Iterable[str], body: Iterable[str]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in columns)
-    return f"""<div class="scroll"><table class="{kind}">
-<thead><tr>{head}</tr></thead>
-<tbody>{"".join(body)}</tbody>
-</table></div>"""
-
-
-def _table_row(name: str, cells: Iterable[str]) -> str:
-    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
@@ -362,17 +340,6 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 # ---------------------------------------------------------------- figures
-
-
-@dataclass(frozen=True)
-class Illustration:
-    """A figure of the report."""
-
-    name: str
-    """Fit for a file."""
-    title: str
-    caption: str
-    figure: Figure
 
 
 def illustrations(results: Results) -> list[Illustration]:
@@ -413,16 +380,6 @@ watches, its threshold αv<sup>g*</sup>, and task-only training for comparison. 
 weight σ(λ). Bottom: the mean style reward of a step."""
 TRAINING = """Each seed and their mean: the task value v<sup>g</sup>, with the same moving average
 for all methods, and the mean style reward of a step."""
-
-
-def _illustrated(illustration: Illustration) -> str:
-    buffer = io.BytesIO()
-    illustration.figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    width = round(110 * illustration.figure.get_figwidth())
-    return f"""<h2>{illustration.title}</h2>
-<figure><img src="data:image/png;base64,{data}" alt="{illustration.title}" width="{width}"></figure>
-<p class="caption">{illustration.caption}</p>"""
 
 
 # ---------------------------------------------------------------- numbers and names
@@ -504,73 +461,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _s(count: int) -> str:
     return "" if count == 1 else "s"
-
-
-# ---------------------------------------------------------------- the page
-
-CSS = """
-:root {
-  color-scheme: light dark;
-  --ink: #1d1f23; --muted: #666c75; --line: #e1e4e8; --paper: #ffffff; --soft: #f6f7f9; --caution: #d99a00;
-  --yes: #00684a; --yes-soft: #d9f2e8; --no: #a32410; --no-soft: #fbe3de;
-  --open: #5b616b; --open-soft: #eceef1;
-}
-@media (prefers-color-scheme: dark) { :root {
-  --ink: #e4e6ea; --muted: #9aa1ab; --line: #353a42; --paper: #16181c; --soft: #1f2228; --caution: #d99a00;
-  --yes: #7fdcb8; --yes-soft: #12392c; --no: #ff9d8a; --no-soft: #461b13;
-  --open: #b4bac3; --open-soft: #2d3138;
-} }
-body {
-  margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 56rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-}
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; }
-p { max-width: 46rem; }
-sup, sub { line-height: 0; }
-.about, .caption, .muted { color: var(--muted); }
-.about { margin-top: 0; }
-.caption { font-size: .84rem; line-height: 1.5; }
-.caution { padding: .6rem .9rem; border-left: 3px solid var(--caution); background: var(--soft); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: .45rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th:first-child, td:first-child { padding-left: 0; }
-th:last-child, td:last-child { padding-right: 0; }
-thead th, thead td { border-bottom: 1.5px solid var(--muted); vertical-align: bottom; }
-thead th { font-weight: 600; color: var(--muted); line-height: 1.3; }
-tbody th { font-weight: 500; }
-.verdicts { table-layout: fixed; min-width: 38rem; }
-.verdicts thead td { width: 13rem; }
-.runs td:last-child { white-space: normal; min-width: 24rem; }
-.runs span { white-space: nowrap; }
-.numbers td, .numbers thead th:not(:first-child) { text-align: right; }
-.numbers td, .numbers tbody th, .runs td, .runs th, .whole, .badge { white-space: nowrap; }
-.badge {
-  display: inline-block; padding: .05rem .5rem; border-radius: 1rem; font-size: .8rem; font-weight: 600;
-}
-.yes { color: var(--yes); background: var(--yes-soft); }
-.no { color: var(--no); background: var(--no-soft); }
-.open { color: var(--open); background: var(--open-soft); }
-figure {
-  margin: 0; padding: 1rem; background: #ffffff; border: 1px solid var(--line); border-radius: .5rem;
-  text-align: center;
-}
-figure img { max-width: 100%; height: auto; }
-summary { cursor: pointer; }
-code { font: .8rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-"""
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""

@@ -8,12 +8,15 @@ from typing import Annotated
 import tyro
 
 from consmimic.cli.motions.bench import Bench
+from consmimic.cli.motions.check import Check
 from consmimic.cli.motions.concat import Concat
 from consmimic.cli.motions.convert import Convert
+from consmimic.cli.motions.coverage import Coverage
 from consmimic.cli.motions.generate import Generate
 from consmimic.cli.motions.mirror import Mirror
 from consmimic.cli.motions.reset_states import ResetStates
 from consmimic.cli.motions.retarget import Retarget
+from consmimic.cli.motions.show import Show
 from consmimic.cli.motions.slow_down import SlowDown
 from consmimic.cli.motions.trim import Trim
 
@@ -21,6 +24,9 @@ __all__ = ["Motions"]
 
 MotionCommand = (
     Annotated[Convert, tyro.conf.subcommand("convert")]
+    | Annotated[Show, tyro.conf.subcommand("show")]
+    | Annotated[Check, tyro.conf.subcommand("check")]
+    | Annotated[Coverage, tyro.conf.subcommand("coverage")]
     | Annotated[Generate, tyro.conf.subcommand("generate")]
     | Annotated[Retarget, tyro.conf.subcommand("retarget")]
     | Annotated[Mirror, tyro.conf.subcommand("mirror")]
@@ -34,12 +40,16 @@ MotionCommand = (
 
 @dataclass(frozen=True)
 class Motions:
-    """Clips: bring them in from any format, make them, change them.
+    """Clips: bring them in from any format, look at them, find what is wrong with them and what they are worth, change them.
 
     Nothing is ever overwritten. Start with:
 
       consmimic motions convert walk.csv --robot anymal_d --fps 30 --joint-names robot walk.npz
+      consmimic motions retarget humanoid3d_walk.txt walk.npz --robot gr1
       consmimic motions generate trot trot.npz
+      consmimic motions check trot.npz --robot anymal_d
+      consmimic motions show trot.npz --robot anymal_d --output trot.html
+      consmimic motions coverage trot.npz --task Anymal-Lateral --output coverage.png
     """
 
     command: Annotated[MotionCommand, tyro.conf.arg(name="")]

@@ -13,6 +13,7 @@ from consmimic.motions.files import check_is_new
 from consmimic.motions.forward import root_of
 from consmimic.motions.reach import SinusoidalReach, generate_reach
 from consmimic.motions.trot import Trot, generate_trot
+from consmimic.motions.walk import Walk, generate_walk
 from consmimic.robots import Robot, robot_by_name
 from consmimic.tasks.franka_reach import COMMAND, POINTING_DOWN
 
@@ -77,12 +78,45 @@ class TrotClip:
         return 0
 
 
+@dataclass(frozen=True)
+class WalkClip:
+    """A humanoid that walks straight ahead as people do, at one speed."""
+
+    output: NewPath
+    """A new .npz."""
+    walk: Annotated[Walk, tyro.conf.arg(name="")] = Walk()  # noqa: RUF009 - immutable
+    robot: RobotName = "gr1"
+    """A humanoid."""
+
+    def run(self) -> int:
+        robot = robot_by_name(self.robot)
+        check_is_new(self.output)
+        if len(robot.feet) != 2:
+            raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a walk needs two")
+        model = robot.model(visuals=False)
+        clip = generate_walk(
+            model,
+            root=root_of(model, robot.joint_names),
+            feet=robot.feet,
+            joint_names=robot.joint_names,
+            default_joint_pos=robot.default_joint_pos,
+            joint_velocity_limits=robot.joint_velocity_limits,
+            walk=self.walk,
+        )
+        save_clip(clip, self.output)
+        return 0
+
+
 def _check_is_quadruped(robot: Robot) -> None:
     if len(robot.feet) != 4:
         raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a trot needs four")
 
 
-Generator = Annotated[Reach, tyro.conf.subcommand("reach")] | Annotated[TrotClip, tyro.conf.subcommand("trot")]
+Generator = (
+    Annotated[Reach, tyro.conf.subcommand("reach")]
+    | Annotated[TrotClip, tyro.conf.subcommand("trot")]
+    | Annotated[WalkClip, tyro.conf.subcommand("walk")]
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +125,7 @@ class Generate:
 
     consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
     consmimic motions generate reach reach.npz --amplitude 0.05
+    consmimic motions generate walk walk.npz --speed 1.2
     """
 
     generator: Annotated[Generator, tyro.conf.arg(name="")]

@@ -1,0 +1,92 @@
+"""Numbers that are none: counted, and drawn over, so that the rest of a clip can be looked at."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consmimic.errors import UserError
+from consmimic.motions.clip import Clip
+
+Array = NDArray[np.float64]
+
+
+FIELDS = ("joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """What an npz says, whether or not its numbers are any. Nothing is ever unpickled."""
+    if not path.is_file():
+        raise UserError(f"no clip at {path}")
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"clip '{path}' is not an npz file. To bring in other formats: consmimic motions convert")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            missing = [name for name in (*FIELDS, "fps", "joint_names", "body_names") if name not in file]
+            if missing:
+                raise UserError(f"{path} lacks {', '.join(missing)}; it has {', '.join(file.files)}")
+            names = {name: tuple(map(str, file[name])) for name in ("joint_names", "body_names")}
+            source = str(file["source"]) if "source" in file else str(path)
+            arrays = {name: file[name].astype(np.float64) for name in FIELDS}
+            return {"fps": float(file["fps"]), "source": source, **names, **arrays}
+    except UserError:
+        raise
+    except Exception as error:  # a damaged file can raise anything
+        raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """What had to be made up before a clip could be looked at."""
+
+    values: int = 0
+    where: str = ""
+
+    @staticmethod
+    def of(fields: dict[str, Any]) -> Damage:
+        counts = {}
+        for name, array in _arrays(fields).items():
+            bad = ~np.isfinite(array)
+            if name == "body_quat_w":
+                norms = np.linalg.norm(np.where(bad, 0.0, array), axis=-1, keepdims=True)
+                bad = bad | ((np.abs(norms - 1.0) > 1e-3) & ~bad.any(axis=-1, keepdims=True))
+            if bad.any():
+                frames = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+                counts[name] = (int(bad.sum()), frames)
+        where = ", ".join(
+            f"{count} in {name}, first in frame {frames[0]}, in {len(frames)} frames"
+            for name, (count, frames) in counts.items()
+        )
+        return Damage(values=sum(count for count, _ in counts.values()), where=where)
+
+
+def repaired(fields: dict[str, Any]) -> Clip:
+    """A clip in which what is not a number is a straight line between what is."""
+    if fields["joint_pos"].ndim != 2:
+        raise UserError(f"clip '{fields['source']}': joint_pos has shape {fields['joint_pos'].shape}, expected (T, J)")
+    mended: dict[str, Any] = {name: _filled(array) for name, array in _arrays(fields).items()}
+    if "body_quat_w" in mended:
+        quaternions = mended["body_quat_w"]
+        norms = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+        unit = np.where(norms > 1e-6, quaternions / np.maximum(norms, 1e-6), [1.0, 0.0, 0.0, 0.0])
+        mended["body_quat_w"] = unit if quaternions.shape[-1:] == (4,) else quaternions
+    return Clip(**(fields | mended))
+
+
+def _arrays(fields: dict[str, Any]) -> dict[str, Array]:
+    """Those that have frames; what has none is refused when a clip is made of it."""
+    return {name: fields[name] for name in FIELDS if fields[name].ndim >= 2 and len(fields[name])}
+
+
+def _filled(array: Array) -> Array:
+    columns = array.reshape(len(array), -1).copy()
+    for column in columns.T:
+        good = np.isfinite(column)
+        if not good.all():
+            column[:] = np.interp(np.arange(len(column)), np.flatnonzero(good), column[good]) if good.any() else 0.0
+    return columns.reshape(array.shape)
