@@ -40,7 +40,7 @@ MotionCommand = (
 
 @dataclass(frozen=True)
 class Motions:
-    """Clips: bring them in from any format, look at them, find what is wrong with them and what they are worth, change them.
+    """Clips: bring them in from any format, look at them, find what is wrong with them, change them.
 
     Nothing is ever overwritten. Start with:
 
