@@ -16,8 +16,9 @@ from consmimic.envs import TaskEnv
 from consmimic.errors import UserError
 from consmimic.learner.mirroring import with_mirror_images
 from consmimic.method.symmetry import SignedPermutation, axial, concatenate, identity, planar_velocity, polar, separate
+from consmimic.robots.anymal_d import ANYMAL_D
 from consmimic.tasks import Method, runner_config, task_entry
-from consmimic.tasks.anymal import ANYMAL_FORWARD, PLANES, PRESETS
+from consmimic.tasks.anymal import ANYMAL_FORWARD, PRESETS
 
 N = 5
 
@@ -91,10 +92,10 @@ def test_either_may_be_mirrored_alone(env):
     assert torch.equal(done, both[1])
 
 
-@pytest.mark.parametrize("plane", PLANES, ids=lambda plane: plane.name)
+@pytest.mark.parametrize("plane", ANYMAL_D.mirror_planes, ids=lambda plane: plane.name)
 def test_the_image_of_an_observation_is_what_the_mirrored_robot_observes(env, plane):
     """The simulation is put into the mirrored state and asked again."""
-    mirror = ANYMAL_FORWARD.mirrors[PLANES.index(plane)]
+    mirror = ANYMAL_FORWARD.mirrors[ANYMAL_D.mirror_planes.index(plane)]
     for seed in range(3):
         env.step(0.3 * random(N, 12, seed=seed))
     before = env._observe(env.state())
