@@ -801,7 +801,9 @@ def test_a_plan_that_was_stopped_or_killed_goes_on_where_it_was(call, monkeypatc
     def has_trained() -> bool:
         if "task-only-s0" not in runs() or not (runs()["task-only-s0"] / "history.csv").is_file():
             return False
-        sessions.update(os.getsid(pid) for pid in processes_in(cwd))
+        for pid in processes_in(cwd):
+            with contextlib.suppress(ProcessLookupError):  # gone meanwhile, as those that ask git for the commit are
+                sessions.add(os.getsid(pid))
         return True
 
     with interrupt_when(has_trained):

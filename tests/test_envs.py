@@ -756,5 +756,5 @@ def test_the_demonstration_conflicts_with_the_task():
     standing = torch.cat([made.rewards for made in at_rest]).sum().item()
     # At the goal only the fine term is left, of 1 per second.
     assert standing == pytest.approx(REACH.episode_seconds, rel=0.01)
-    assert following < 0.9 * standing
+    assert following < 0.92 * standing
     assert torch.cat([made.extras["style_reward"] for made in at_rest]).mean() < 0.75

@@ -57,7 +57,8 @@ class Clip:
             if not np.isfinite(array).all():
                 frame = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise UserError(f"clip '{self.source}': {name} is not finite (NaN or inf) in frame {frame}")
-        norms = np.linalg.norm(self.body_quat_w, axis=-1)
+        with np.errstate(over="ignore"):  # what is too large is no unit quaternion either
+            norms = np.linalg.norm(self.body_quat_w, axis=-1)
         if np.abs(norms - 1.0).max(initial=0.0) > 1e-3:
             frame = int(np.argwhere(np.abs(norms - 1.0) > 1e-3)[0][0])
             raise UserError(f"clip '{self.source}': body_quat_w is not a unit quaternion (wxyz) in frame {frame}")
