@@ -224,7 +224,7 @@ def test_the_page_holds_the_numbers(full_report):
     assert page.after("Keeps α, give or take 0.03") == "○ not shown 0.990 [0.968, 1.013]"
     assert page.after("… than the next higher α") == "–"
     assert page.after("σ(λ) came to rest inside (0.02, 0.98)") == "✓ yes 0.40 3 of 3 settled"
-    for number in ("90.0 ± 1.0", "0.720 ± 0.010", "0.0500 ± 0.0000", "104.50 ± 0.00", "−4.25 ± 0.00"):
+    for number in ("90.00 ± 1.00", "0.720 ± 0.010", "0.0500 ± 0.0000", "104.50 ± 0.00", "−4.25 ± 0.00"):
         assert number in page.text
     assert "commit 0123456789ab, machine a & b" in page.text
     assert "consmimic train Franka-Reach --method fixed --seed 2" in page.text

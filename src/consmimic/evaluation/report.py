@@ -245,7 +245,7 @@ def _methods(rows: Sequence[Row]) -> str:
     for group in by_method(rows).values():
         cells = (
             str(len(group)),
-            _spread(known(group, "value"), 1),
+            _spread(known(group, "value"), 2),
             *_kept_cells(group, baseline),
             *(_spread(known(group, name), digits) for name, _, digits in measured),
         )
@@ -331,7 +331,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
         cells = (
             name_text(group[0]),
             str(len(group)),
-            _spread_text(known(group, "value"), 1),
+            _spread_text(known(group, "value"), 2),
             share,
             *(_spread_text(known(group, name), 3) for name in ("tracking", "imitation", "style_reward")),
         )
