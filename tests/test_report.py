@@ -325,8 +325,8 @@ def test_a_collapsed_discriminator_is_cautioned_of():
 def test_the_markdown_table():
     lines = markdown_table(make_results((TASK_ONLY, ("consmimic", 0.9))).rows).splitlines()
     assert lines[0] == "| method | seeds | task value | share kept | tracking | imitation | style reward |"
-    assert lines[2].startswith("| task-only | 3 | 100.0 ± 1.0 | 1 | 0.900 ± 0.000 | 0.600 ± 0.010 |")
-    assert lines[3].startswith("| ConsMimic α = 0.9 | 3 | 90.0 ± 1.0 | 0.90 [0.88, 0.92] | 0.900 ± 0.000 | 0.720")
+    assert lines[2].startswith("| task-only | 3 | 100.00 ± 1.00 | 1 | 0.900 ± 0.000 | 0.600 ± 0.010 |")
+    assert lines[3].startswith("| ConsMimic α = 0.9 | 3 | 90.00 ± 1.00 | 0.90 [0.88, 0.92] | 0.900 ± 0.000 | 0.720")
     assert {line.count("|") for line in lines} == {8}
 
 
