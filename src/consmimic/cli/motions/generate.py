@@ -87,10 +87,12 @@ Generator = Annotated[Reach, tyro.conf.subcommand("reach")] | Annotated[TrotClip
 
 @dataclass(frozen=True)
 class Generate:
-    """Make a motion; no file is needed.
+    """Make a motion; no file is needed. Every number of the motion is a flag.
 
-    consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
-    consmimic motions generate reach reach.npz --amplitude 0.05
+    Try:
+
+      consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
+      consmimic motions generate reach reach.npz --amplitude 0.05
     """
 
     generator: Annotated[Generator, tyro.conf.arg(name="")]
