@@ -121,11 +121,13 @@ Generator = (
 
 @dataclass(frozen=True)
 class Generate:
-    """Make a motion; no file is needed.
+    """Make a motion; no file is needed. Every number of the motion is a flag.
 
-    consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
-    consmimic motions generate reach reach.npz --amplitude 0.05
-    consmimic motions generate walk walk.npz --speed 1.2
+    Try:
+
+      consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
+      consmimic motions generate reach reach.npz --amplitude 0.05
+      consmimic motions generate walk walk.npz --speed 1.2
     """
 
     generator: Annotated[Generator, tyro.conf.arg(name="")]
