@@ -258,7 +258,7 @@ def test_motors_follow_the_published_torque_speed_curve(model):
             mujoco.mj_forward(model, data)
             highest = min(120 * (1 - velocity / 7.5), 80)
             lowest = max(120 * (-1 - velocity / 7.5), -80)
-            torque = np.clip(40 * error - 5 * velocity, lowest, highest)
+            torque = np.clip(80 * error - 2 * velocity, lowest, highest)
             assert_allclose(data.actuator_force[actuators], torque, atol=1e-9)
             assert_allclose(data.qfrc_actuator[joints], torque, atol=1e-9)
 
@@ -313,12 +313,12 @@ def test_cheap_contacts_would_slip():
     assert slip(model, seconds=2.0) > 0.05
 
 
-def test_standing_robot_sags_on_its_soft_springs_and_comes_to_rest(model):
+def test_standing_robot_sags_on_its_springs_and_comes_to_rest(model):
     data = standing(model)
     path = follow(model, data, np.tile(ANYMAL.default_joint_pos, (250, 1)))
-    assert data.qpos[2] == pytest.approx(0.464, abs=0.01)
+    assert data.qpos[2] == pytest.approx(0.549, abs=0.01)
     assert np.abs(path[-1] - path[-10]).max() < 0.001
-    springs = 40 * (ANYMAL.default_joint_pos - path[-1])
+    springs = 80 * (ANYMAL.default_joint_pos - path[-1])
     assert_allclose(data.actuator_force, springs, atol=0.05)
 
 

@@ -355,9 +355,8 @@ PRESETS = {
         num_envs=1024,
         max_iterations=450,
         hidden_dims=(128, 128),
-        # Three epochs cost less than five and, with a larger step, learn as fast.
-        num_learning_epochs=3,
         desired_kl=0.02,
+        entropy_coef=0.002,
         style=StyleConfig(source="adversarial", hidden_dims=(256, 128), updates=8, batch_size=512),
         constraint=ConstraintConfig(margin=0.05, warmup_min_iterations=200, warmup_max_iterations=260),
         exploration=ExplorationConfig(std_floor=0.2),
