@@ -642,6 +642,17 @@ def test_a_published_run_takes_the_place_of_an_older_one_and_is_whole_only_at_th
     assert found is None or not found.finished
 
 
+def test_a_published_run_is_not_overwritten_by_a_training_with_other_settings(run, tmp_path, call):
+    published = RunFolder.open(run).publish(tmp_path / "results" / "runs")
+    before = contents(published.path)
+    words = ("reproduce", TASK, "--seeds", "1", "--alphas", "0.9", "--style-weights", "--iterations", "1")
+    refused = call(*words, "--output", str(tmp_path / "results"))
+    assert refused.code == 2
+    assert "consmimic-a0.9-s0 holds a training with other settings" in refused.err
+    assert not Path("logs").exists()
+    assert contents(published.path) == before
+
+
 # ---------------------------------------------------------------- evaluate
 
 CONTRACT = {

@@ -84,6 +84,8 @@ class Reproduce:
                 print(shlex.join(command(training)))
             print(f"consmimic evaluate <the runs above> --episodes {self.episodes} --output {output}")
             return 0
+        for _, params in planned:
+            RunFolder.published(params, output / "runs")  # refuses now what it would refuse after the training
         folders = Plan(planned, jobs, output / "runs").run()
         evaluate_all(folders, output, episodes=self.episodes)
         return 0

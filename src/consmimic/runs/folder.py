@@ -145,11 +145,27 @@ class RunFolder:
                 print(f"{path} cannot be read ({reason}); trying the one before it", file=sys.stderr)
         raise UserError(f"none of the {len(checkpoints)} checkpoints in {self.path} can be read")
 
+    @staticmethod
+    def published(params: RunParams, parent: Path) -> RunFolder:
+        """Where a training is published, which may not exist yet; another one that is there keeps its place."""
+        copy = RunFolder(parent / f"{params.method.label}-s{params.seed}")
+        if copy._params_file.exists():
+            try:
+                same = copy.params().same_training(params)
+            except UserError:
+                same = False  # of another version
+            if not same:
+                raise UserError(
+                    f"{copy.path} holds a training with other settings, which is not overwritten; "
+                    "give another --output, or remove it first"
+                )
+        return copy
+
     def publish(self, parent: Path) -> RunFolder:
         """A copy small enough to be kept: parameters, status, history, and the policy without what training needs."""
         _, checkpoint = self.load_checkpoint()
         params = self.params()
-        copy = RunFolder(parent / f"{params.method.label}-s{params.seed}")
+        copy = RunFolder.published(params, parent)
         copy.path.mkdir(parents=True, exist_ok=True)
         copy._status_file.unlink(missing_ok=True)  # of an older copy, which is whole no more
         for old in copy.checkpoints():
