@@ -16,10 +16,12 @@ from consmimic.envs import TaskEnv
 from consmimic.errors import UserError
 from consmimic.learner.mirroring import with_mirror_images
 from consmimic.method.symmetry import SignedPermutation, axial, concatenate, identity, planar_velocity, polar, separate
+from consmimic.robots.anymal_d import ANYMAL_D
 from consmimic.tasks import Method, runner_config, task_entry
-from consmimic.tasks.anymal import ANYMAL_FORWARD, PLANES, PRESETS
+from consmimic.tasks.anymal import ANYMAL_FORWARD, PRESETS
 
 N = 5
+PLANES = ANYMAL_D.mirror_planes
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -25,7 +25,6 @@ from consmimic.motions.reach import SinusoidalReach, generate_reach
 from consmimic.motions.replay import Replay, Soles, floating_base, generalized_positions
 from consmimic.motions.trot import Trot, generate_trot
 from consmimic.robots import ROBOTS, Robot
-from consmimic.robots.mirror import left_right_mirror
 
 ANYMAL, PANDA = ROBOTS["anymal_d"], ROBOTS["panda"]
 MODEL = ANYMAL.model(visuals=False)
@@ -58,7 +57,7 @@ def reach() -> Clip:
 
 
 def checked(clip: Clip, robot: Robot = ANYMAL, **kwargs) -> ClipReport:
-    return check_clip(clip, robot, left_right=left_right_mirror(robot.model(), robot.joint_names), **kwargs)
+    return check_clip(clip, robot, left_right=robot.left_right(robot.model()), **kwargs)
 
 
 def found(report: ClipReport, check: str) -> str:
@@ -439,10 +438,10 @@ def test_the_trots_cycle_is_the_one_asked_for():
 
 
 def test_left_and_right_are_found_in_the_names_of_legs_only():
-    mirror = left_right_mirror(MODEL, ANYMAL.joint_names)
+    mirror = ANYMAL.left_right(MODEL)
     assert mirror is not None
     assert mirror.index.tolist() == [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
-    assert left_right_mirror(PANDA.model(), PANDA.joint_names) is None
+    assert PANDA.left_right(PANDA.model()) is None
 
 
 def test_velocities_that_were_filtered_are_no_other_frame_rate():
