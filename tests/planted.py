@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 
 from consmimic.motions import Clip, kinematics
-from consmimic.motions.replay import Replay, floating_base, generalized_positions
+from consmimic.motions.forward import clip_positions, floating_base
+from consmimic.motions.replay import Replay
 from consmimic.robots import Robot
 
 
@@ -105,7 +106,7 @@ def turned(clip: Clip, angle: float) -> Clip:
 def with_all_bodies(clip: Clip, robot: Robot) -> Clip:
     """Every body of the model, by forward kinematics."""
     model = robot.model(visuals=False)
-    replay = Replay.of(model, generalized_positions(model, clip, robot.joint_names), clip.fps)
+    replay = Replay.of(model, clip_positions(model, clip, robot.joint_names), clip.fps)
     assert floating_base(model) in (None, "base")
     return replace(
         clip,

@@ -19,10 +19,11 @@ from consmimic.errors import UserError
 from consmimic.motions import Clip, kinematics
 from consmimic.motions.check import check_clip, check_file
 from consmimic.motions.checks.finding import THRESHOLDS, ClipReport
+from consmimic.motions.forward import clip_positions, floating_base
 from consmimic.motions.gait import cycle_frames, over_a_cycle
 from consmimic.motions.inverse_dynamics import derivatives, effort, torque_limits
 from consmimic.motions.reach import SinusoidalReach, generate_reach
-from consmimic.motions.replay import Replay, Soles, floating_base, generalized_positions
+from consmimic.motions.replay import Replay, Soles
 from consmimic.motions.trot import Trot, generate_trot
 from consmimic.robots import ROBOTS, Robot
 
@@ -344,7 +345,7 @@ def test_the_ground_only_pushes():
 def test_torques_of_an_arm_are_those_of_its_simulation():
     """Driven by the torques that were found, MuJoCo goes where the motion went."""
     model, clip = PANDA.model(visuals=False), reach().resampled(100.0)
-    qpos = generalized_positions(model, clip, PANDA.joint_names)
+    qpos = clip_positions(model, clip, PANDA.joint_names)
     nothing = Soles.of(model, [])
     found = effort(model, Replay.of(model, qpos, 100.0), PANDA.joint_names, nothing, np.zeros((len(clip), 0), bool))
     data = mujoco.MjData(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -63,18 +63,9 @@ class TrotClip:
     def run(self) -> int:
         robot = robot_by_name(self.robot)
         check_is_new(self.output)
-        _check_is_quadruped(robot)
-        model = robot.model(visuals=False)
-        clip = generate_trot(
-            model,
-            root=root_of(model, robot.joint_names),
-            feet=robot.feet,
-            joint_names=robot.joint_names,
-            default_joint_pos=robot.default_joint_pos,
-            joint_velocity_limits=robot.joint_velocity_limits,
-            trot=self.trot,
-        )
-        save_clip(clip, self.output)
+        if len(robot.feet) != 4:
+            raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a trot needs four")
+        save_clip(generate_trot(**_legged(robot), trot=self.trot), self.output)
         return 0
 
 
@@ -93,23 +84,21 @@ class WalkClip:
         check_is_new(self.output)
         if len(robot.feet) != 2:
             raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a walk needs two")
-        model = robot.model(visuals=False)
-        clip = generate_walk(
-            model,
-            root=root_of(model, robot.joint_names),
-            feet=robot.feet,
-            joint_names=robot.joint_names,
-            default_joint_pos=robot.default_joint_pos,
-            joint_velocity_limits=robot.joint_velocity_limits,
-            walk=self.walk,
-        )
-        save_clip(clip, self.output)
+        save_clip(generate_walk(**_legged(robot), walk=self.walk), self.output)
         return 0
 
 
-def _check_is_quadruped(robot: Robot) -> None:
-    if len(robot.feet) != 4:
-        raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a trot needs four")
+def _legged(robot: Robot) -> dict[str, Any]:
+    """What the generators of gaits ask of a robot."""
+    model = robot.model(visuals=False)
+    return {
+        "model": model,
+        "root": root_of(model, robot.joint_names),
+        "feet": robot.feet,
+        "joint_names": robot.joint_names,
+        "default_joint_pos": robot.default_joint_pos,
+        "joint_velocity_limits": robot.joint_velocity_limits,
+    }
 
 
 Generator = (
