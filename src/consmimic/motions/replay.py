@@ -17,6 +17,8 @@ from consmimic.motions.forward import poses
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 1000
+"""Frames; a robot has hundreds of points, and clips may last for hours."""
 _RIM = 8
 """Points that stand for the rim of a cylinder."""
 
@@ -67,7 +69,11 @@ class Replay:
 
     def heights(self, soles: Soles) -> Array:
         """Of the lowest point of each ball above z = 0."""  # (T, P)
-        return soles.centres(self.body_pos, self.body_quat)[..., 2] - soles.radii
+        heights = np.empty((len(self.qpos), len(soles.radii)))
+        for start in range(0, len(heights), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            heights[part] = soles.centres(self.body_pos[part], self.body_quat[part])[..., 2] - soles.radii
+        return heights
 
     def sole_velocities(self, soles: Soles) -> Array:
         """Of the lowest material point of each ball: 0 for a wheel that rolls."""  # (T, P, 3)

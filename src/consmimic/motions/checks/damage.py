@@ -79,9 +79,11 @@ def _no_number(array: Array) -> NDArray[np.bool_]:
 
 
 def _filled(array: Array) -> Array:
+    bad = _no_number(array).reshape(len(array), -1)
+    if not bad.any():
+        return array
     columns = array.reshape(len(array), -1).copy()
-    for column in columns.T:
-        good = ~_no_number(column)
+    for column, good in zip(columns.T, ~bad.T, strict=True):
         if not good.all():
             column[:] = np.interp(np.arange(len(column)), np.flatnonzero(good), column[good]) if good.any() else 0.0
     return columns.reshape(array.shape)
