@@ -37,10 +37,9 @@ from motion_files import (
     matrices,
     mjlab_npz,
 )
+from real_clips import FILES, FOLDER, real
 
 MODEL = ANYMAL.model(visuals=False)
-REAL = Path(__file__).parents[2] / "shared" / "motions"
-REAL_FILES = sorted(path for path in REAL.rglob("*") if path.is_file()) if REAL.is_dir() else []
 ARRAYS = ("joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
 
 
@@ -605,9 +604,9 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path):
 # ---------------------------------------------------------------- real clips
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+@real
 @pytest.mark.parametrize("robot", ROBOTS.values(), ids=lambda robot: robot.name)
-@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_real_clip_converts_or_is_refused_with_a_way_out(tmp_path, path, robot):
     try:
         clip = converted(Written(path), robot).clip
@@ -625,9 +624,9 @@ def test_a_real_clip_converts_or_is_refused_with_a_way_out(tmp_path, path, robot
         assert robot.name in refusal
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+@real
 def test_a_real_laikago_with_its_legs_named_round_trips_on_anymal(tmp_path):
-    path = REAL / "pybullet_zlib" / "laikago_walk.txt"
+    path = FOLDER / "pybullet_zlib" / "laikago_walk.txt"
     clip = converted(Written(path, mapping=LAIKAGO_TO_ANYMAL)).clip
     assert clip.fps == pytest.approx(16.0)
     heading = matrices(base(clip, "quat"))[:, :2, 0]
@@ -636,10 +635,10 @@ def test_a_real_laikago_with_its_legs_named_round_trips_on_anymal(tmp_path):
     assert_round_trip(tmp_path, clip, ANYMAL)
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+@real
 def test_real_humans_walk_ahead_upright_at_the_published_speeds():
     for name, speed in (("deepmimic_mit/humanoid3d_walk.txt", 0.98), ("isaaclab_bsd3/humanoid_walk.npz", 1.52)):
-        recording = read_motion(REAL / name).recording
+        recording = read_motion(FOLDER / name).recording
         assert recording.root_pos is not None
         assert recording.root_quat is not None
         way = recording.root_pos[-1] - recording.root_pos[0]

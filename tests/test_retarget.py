@@ -19,12 +19,10 @@ from consmimic.motions import Clip, rotation
 from consmimic.motions.kinematics import runs
 from consmimic.motions.retarget import (
     Retargeted,
-    Retargeting,
     SourceMotion,
     correspondence_of,
     from_robot,
     read_source,
-    retarget,
 )
 from consmimic.motions.retarget.contacts import levelled, stances, with_hysteresis, without_short
 from consmimic.motions.retarget.footsteps import planted, rolling, swing_share
@@ -33,32 +31,13 @@ from consmimic.motions.retarget.seams import healed, jumps, period_of, unrolled
 from consmimic.motions.retarget.soles import Sole
 from consmimic.motions.trot import Trot, generate_trot
 from consmimic.robots import ROBOTS
+from real_clips import DOGS, FOLDER, HUMANS, MODELS, onto, real, retargeted
 
 mink = pytest.importorskip("mink")
 
 from consmimic.motions.retarget.ik import PointTask  # noqa: E402  (needs mink)
 
 ANYMAL, GR1 = ROBOTS["anymal_d"], ROBOTS["gr1"]
-MODELS = {robot.name: robot.model(visuals=False) for robot in (ANYMAL, GR1)}
-CLIPS = Path(__file__).parents[2] / "shared" / "motions"
-real = pytest.mark.skipif(not CLIPS.is_dir(), reason="the real clips are not here")
-
-HUMANS = ("deepmimic_mit/humanoid3d_walk.txt", "isaaclab_bsd3/humanoid_walk.npz")
-DOGS = ("pybullet_zlib/laikago_walk.txt",)
-
-
-def onto(robot: str, source: SourceMotion, **settings) -> Retargeted:
-    target = ROBOTS[robot]
-    return retarget(
-        source,
-        robot=robot,
-        model=MODELS[robot],
-        pairs=correspondence_of(robot),
-        joint_names=target.joint_names,
-        default_joint_pos=target.default_joint_pos,
-        joint_velocity_limits=settings.pop("joint_velocity_limits", target.joint_velocity_limits),
-        settings=Retargeting(**settings),
-    )
 
 
 def read(path: Path, skeleton: str) -> SourceMotion:
@@ -710,21 +689,10 @@ def test_without_mink_the_error_says_what_to_install(points, monkeypatch):
 # ---------------------------------------------------------------- the real clips
 
 
-@pytest.fixture(scope="module")
-def retargeted() -> dict[str, Retargeted]:
-    return {}
-
-
-def real_clip(name: str, robot: str, known: dict[str, Retargeted]) -> Retargeted:
-    if name not in known:
-        known[name] = onto(robot, read_source(CLIPS / name)[0])
-    return known[name]
-
-
 @real
 @pytest.mark.parametrize("name", HUMANS)
-def test_real_walks_walk_on_gr1(name, retargeted):
-    done = real_clip(name, "gr1", retargeted)
+def test_real_walks_walk_on_gr1(name):
+    done = retargeted(name, "gr1")
     check_feet(done, "gr1")
     check_joints(done, "gr1")
     check_counter_phase(done.clip)
@@ -736,8 +704,8 @@ def test_real_walks_walk_on_gr1(name, retargeted):
 
 @real
 @pytest.mark.parametrize("name", DOGS)
-def test_a_real_trot_trots_on_anymal(name, retargeted):
-    done = real_clip(name, "anymal_d", retargeted)
+def test_a_real_trot_trots_on_anymal(name):
+    done = retargeted(name, "anymal_d")
     check_feet(done, "anymal_d")
     check_joints(done, "anymal_d")
     lf, rf, lh, rh = (done.stances[foot] for foot in ANYMAL.feet)
@@ -755,11 +723,11 @@ def test_the_skeleton_of_a_quadrupeds_text_is_the_one_with_which_feet_stand_stil
         ("motion_imitation_apache2_artist/sidesteps.txt", "laikago-model:"),
         ("motion_imitation_apache2_artist/inplace_steps.txt", "laikago-model:"),
     ):
-        assert read_source(CLIPS / name)[1].startswith(skeleton)
+        assert read_source(FOLDER / name)[1].startswith(skeleton)
 
 
 @real
 def test_isaac_labs_walk_has_every_frame_twice_on_ground_that_rises():
-    source = read(CLIPS / HUMANS[1], "isaaclab")
+    source = read(FOLDER / HUMANS[1], "isaaclab")
     assert repeats(source) == 2
     assert levelled(without_repeats(source, 2))[1].slope == pytest.approx(0.027, abs=0.006)

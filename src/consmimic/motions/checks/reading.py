@@ -81,6 +81,18 @@ def _fitted_bodies(case: Case) -> list[str]:
     return [name for name in case.clip.body_names if name in own and name != case.base]
 
 
+def _fitted_legs(case: Case) -> list[str]:
+    """Those of them that are of legs, where there are any: arms may be exchanged too, or not."""
+    fitted = _fitted_bodies(case)
+    legs = set()
+    for foot in case.robot.feet:
+        body = case.model.body(foot).id
+        while body != 0:
+            legs.add(case.model.body(body).name)
+            body = case.model.body_parentid[body]
+    return [name for name in fitted if name in legs] or fitted
+
+
 def _exchanged(case: Case) -> list[tuple[int, ...]]:
     """Every other order of the legs, where all have as many joints."""
     legs = _leg_joints(case)
@@ -108,7 +120,7 @@ def _misfit(case: Case, reading: _Reading) -> float:
     """Mean distance of the bodies from where base and joints put them; a radian counts as 0.1 m. On 100 frames."""
     frames = np.unique(np.linspace(0, len(case.clip) - 1, 100).round().astype(int))
     replay, quaternions = _read(case, reading, frames)
-    fitted = _fitted_bodies(case)
+    fitted = _fitted_legs(case)
     ids, columns = [case.model.body(name).id for name in fitted], [case.clip.body(name) for name in fitted]
     distance = np.linalg.norm(replay.body_pos[:, ids] - case.clip.body_pos_w[frames][:, columns], axis=-1)
     return float((distance + 0.1 * angle_between(replay.body_quat[:, ids], quaternions[:, columns])).mean())
