@@ -71,7 +71,8 @@ def noisy(clip: Clip) -> Clip:
 def beyond_limits(robot: Robot) -> Callable[[Clip], Clip]:
     def planted(clip: Clip) -> Clip:
         joints = clip.joint_pos.copy()
-        joints[:, 0] += 1.05 * float(robot.model().joint(robot.joint_names[0]).range[1])
+        highest = float(robot.model(visuals=False).joint(robot.joint_names[0]).range[1])
+        joints[:, 0] += highest + 0.05 - joints[:, 0].max()
         return replace(clip, joint_pos=joints)
 
     return planted
