@@ -254,6 +254,17 @@ def test_laikagos_side_on_model_is_put_upright_and_its_sides_mirror_each_other(t
     assert_allclose(level.points["LF_foot"][0], level.stance["LF_foot"] + [0, 0, 0.4], atol=1e-12)
 
 
+def test_amp_for_hardwares_text_is_the_same_motion_as_motion_imitations(tmp_path):
+    angles = [0.1, 0.9, -1.8] * 4
+    plain = read(quadruped(tmp_path / "19.txt", angles), "a1")
+    table = np.zeros((4, 61))
+    table[:, 2], table[:, 6], table[:, 7:19] = 0.4, 1.0, angles
+    (tmp_path / "61.txt").write_text(json.dumps({"FrameDuration": 0.05, "Frames": table.tolist()}))
+    amp = read(tmp_path / "61.txt", "a1")
+    for name, track in plain.points.items():
+        assert_allclose(amp.points[name], track, atol=1e-12)
+
+
 def test_a_quadruped_needs_a_known_skeleton_and_a_duration(tmp_path):
     path = quadruped(tmp_path / "q.txt", [0.0] * 12, FrameDuration="soon")
     with pytest.raises(UserError, match="FrameDuration is 'soon'; it must be a number"):

@@ -56,6 +56,7 @@ class Trot:
     asymmetry: float = 0.0
     """0 to 1: how much the left legs limp. They step late, low, wide and briefly, and the base leans to them."""
     fps: float = 50.0
+    """Frames per second."""
 
     def __post_init__(self) -> None:
         if not self.speeds or min(self.speeds) < 0.0:

@@ -65,6 +65,7 @@ class Walk:
     arm_abduction: float = 0.14
     """Of the upper arms; they hang clear of the hips."""
     fps: float = 50.0
+    """Frames per second."""
 
     def __post_init__(self) -> None:
         for name in ("speed", "strides", "step_width", "fps"):

@@ -35,7 +35,7 @@ class Check:
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
     """An npz; `consmimic motions convert` makes one of other formats."""
     robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")]
-    """The robot whose clip it is."""
+    """The robot whose clip it is: panda, anymal_d or gr1."""
     loop: Flag = False
     """The clip is meant to be played round and round: a jump at its seam fails."""
     json: Flag = False

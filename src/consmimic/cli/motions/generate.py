@@ -20,7 +20,7 @@ from consmimic.tasks.franka_reach import COMMAND, POINTING_DOWN
 
 @dataclass(frozen=True)
 class Reach:
-    """An arm's hand that sways to its goal on a sinusoid."""
+    """An arm's hand that sways to its goal on a sinusoid. In m and s."""
 
     output: NewPath
     """A new .npz."""
@@ -52,7 +52,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class TrotClip:
-    """A quadruped that trots straight ahead at changing speeds, with a limp where asked."""
+    """A quadruped that trots straight ahead at changing speeds, with a limp where asked. In m and s."""
 
     output: NewPath
     """A new .npz."""
@@ -71,7 +71,7 @@ class TrotClip:
 
 @dataclass(frozen=True)
 class WalkClip:
-    """A humanoid that walks straight ahead as people do, at one speed."""
+    """A humanoid that walks straight ahead as people do, at one speed. In m, rad and s."""
 
     output: NewPath
     """A new .npz."""
@@ -112,9 +112,11 @@ Generator = (
 class Generate:
     """Make a motion; no file is needed.
 
-    consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
-    consmimic motions generate reach reach.npz --amplitude 0.05
-    consmimic motions generate walk walk.npz --speed 1.2
+    Try:
+
+      consmimic motions generate walk walk.npz --speed 1.2
+      consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
+      consmimic motions generate reach reach.npz --amplitude 0.05
     """
 
     generator: Annotated[Generator, tyro.conf.arg(name="")]
