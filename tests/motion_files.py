@@ -275,3 +275,26 @@ def lafan1_csv(folder: Path, joints: int, frames: int = 30) -> Written:
     path = folder / f"lafan_{joints}.csv"
     np.savetxt(path, table, delimiter=",", fmt="%.6f")
     return Written(path)
+
+
+def isaaclab_human(folder: Path, frames: int = 30) -> Path:
+    """Isaac Lab's humanoid, stiff as a puppet: its limbs are carried along by the pelvis of :func:`human`."""
+    heights = {"thigh": -0.04, "shin": -0.46, "foot": -0.87, "upper_arm": 0.48, "lower_arm": 0.2, "hand": -0.05}
+    places = {"pelvis": (0.0, 0.0, 0.0), "torso": (0.0, 0.0, 0.24)} | {
+        f"{side}_{limb}": (0.0, sign * (0.1 if height < -0.03 and limb != "hand" else 0.2), height)
+        for side, sign in (("left", 1.0), ("right", -1.0))
+        for limb, height in heights.items()
+    }
+    root_pos, root, _, _ = human(frames)
+    carried = np.einsum("tij,bj->tbi", matrices(root), np.array(list(places.values())))
+    path = folder / "isaaclab_human.npz"
+    np.savez(
+        path,
+        fps=int(FPS),
+        dof_names=np.array(["left_knee", "right_knee"]),
+        dof_positions=np.zeros((frames, 2), dtype=np.float32),
+        body_names=np.array(list(places)),
+        body_positions=(root_pos[:, None] + carried).astype(np.float32),
+        body_rotations=np.repeat(root[:, None], len(places), axis=1).astype(np.float32),
+    )
+    return path

@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 
 from consmimic.motions import Clip, kinematics
-from consmimic.motions.replay import Replay, floating_base, generalized_positions
+from consmimic.motions.forward import clip_positions, floating_base
+from consmimic.motions.replay import Replay
 from consmimic.robots import Robot
 
 
@@ -70,7 +71,8 @@ def noisy(clip: Clip) -> Clip:
 def beyond_limits(robot: Robot) -> Callable[[Clip], Clip]:
     def planted(clip: Clip) -> Clip:
         joints = clip.joint_pos.copy()
-        joints[:, 0] += 1.05 * float(robot.model().joint(robot.joint_names[0]).range[1])
+        highest = float(robot.model(visuals=False).joint(robot.joint_names[0]).range[1])
+        joints[:, 0] += highest + 0.05 - joints[:, 0].max()
         return replace(clip, joint_pos=joints)
 
     return planted
@@ -105,7 +107,7 @@ def turned(clip: Clip, angle: float) -> Clip:
 def with_all_bodies(clip: Clip, robot: Robot) -> Clip:
     """Every body of the model, by forward kinematics."""
     model = robot.model(visuals=False)
-    replay = Replay.of(model, generalized_positions(model, clip, robot.joint_names), clip.fps)
+    replay = Replay.of(model, clip_positions(model, clip, robot.joint_names), clip.fps)
     assert floating_base(model) in (None, "base")
     return replace(
         clip,

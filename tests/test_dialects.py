@@ -15,10 +15,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from consmimic.errors import UserError
-from consmimic.motions import Clip
+from consmimic.motions import Clip, forward
 from consmimic.motions.convert import Conversion, conversion_budget, convert, read_mapping, write_table
 from consmimic.motions.dialects import DIALECTS, ReadOptions, detect, read_motion
 from consmimic.motions.files import Npz
+from consmimic.motions.limits import beyond_range
+from consmimic.motions.retarget import read_source
 from consmimic.robots import ROBOTS, Robot, robot_by_name
 from motion_files import (
     ANYMAL,
@@ -37,10 +39,9 @@ from motion_files import (
     matrices,
     mjlab_npz,
 )
+from real_clips import FILES, FOLDER, real, retargeted
 
 MODEL = ANYMAL.model(visuals=False)
-REAL = Path(__file__).parents[2] / "shared" / "motions"
-REAL_FILES = sorted(path for path in REAL.rglob("*") if path.is_file()) if REAL.is_dir() else []
 ARRAYS = ("joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
 
 
@@ -605,9 +606,9 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path):
 # ---------------------------------------------------------------- real clips
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+@real
 @pytest.mark.parametrize("robot", ROBOTS.values(), ids=lambda robot: robot.name)
-@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_real_clip_converts_or_is_refused_with_a_way_out(tmp_path, path, robot):
     try:
         clip = converted(Written(path), robot).clip
@@ -625,9 +626,33 @@ def test_a_real_clip_converts_or_is_refused_with_a_way_out(tmp_path, path, robot
         assert robot.name in refusal
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+MOTIONS = [path for path in FILES if path.suffix in (".txt", ".npz") and "license" not in path.name.lower()]
+MOTIONS = [path for path in MOTIONS if "skeleton" not in path.name]
+NO_HOME = {"humanoid_02-constspeed_UnitreeG1.npz": "Known are: .*--from-robot"}
+"""Motions that no robot of ours can take yet, and what their users are told."""
+
+
+@real
+@pytest.mark.parametrize("path", MOTIONS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_real_motion_becomes_a_clip_that_plays_on_a_robot_and_round_trips(tmp_path, path):
+    pytest.importorskip("mink")
+    if path.name in NO_HOME:
+        with pytest.raises(UserError, match=NO_HOME[path.name]):
+            read_source(path)
+        return
+    robot = ROBOTS["gr1" if "human" in path.name or "walker" in str(path) else "anymal_d"]
+    clip = retargeted(str(path.relative_to(FOLDER)), robot.name).clip
+    model = robot.model(visuals=False)
+    assert beyond_range(model, clip.joint_names, clip.joint_pos).max() < 1e-6
+    assert (np.abs(clip.joint_vel) < np.array(robot.joint_velocity_limits) * (1 + 1e-6)).all()
+    for values in forward.poses(model, forward.clip_positions(model, clip, robot.joint_names)):
+        assert np.isfinite(values).all()
+    assert_round_trip(tmp_path, clip, robot)
+
+
+@real
 def test_a_real_laikago_with_its_legs_named_round_trips_on_anymal(tmp_path):
-    path = REAL / "pybullet_zlib" / "laikago_walk.txt"
+    path = FOLDER / "pybullet_zlib" / "laikago_walk.txt"
     clip = converted(Written(path, mapping=LAIKAGO_TO_ANYMAL)).clip
     assert clip.fps == pytest.approx(16.0)
     heading = matrices(base(clip, "quat"))[:, :2, 0]
@@ -636,10 +661,10 @@ def test_a_real_laikago_with_its_legs_named_round_trips_on_anymal(tmp_path):
     assert_round_trip(tmp_path, clip, ANYMAL)
 
 
-@pytest.mark.skipif(not REAL_FILES, reason="the folder of real clips is not there")
+@real
 def test_real_humans_walk_ahead_upright_at_the_published_speeds():
     for name, speed in (("deepmimic_mit/humanoid3d_walk.txt", 0.98), ("isaaclab_bsd3/humanoid_walk.npz", 1.52)):
-        recording = read_motion(REAL / name).recording
+        recording = read_motion(FOLDER / name).recording
         assert recording.root_pos is not None
         assert recording.root_quat is not None
         way = recording.root_pos[-1] - recording.root_pos[0]

@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from consmimic.method.symmetry import SignedPermutation, axial, polar
 from consmimic.robots import ROBOTS
-from consmimic.robots.mirror import MirrorPlane, mirror_of
+from consmimic.robots.mirror import mirror_of
 
 GR1 = ROBOTS["gr1"]
-LEFT_RIGHT = MirrorPlane(name="left_right", normal="y", swapped=(("left", "right"),))
+(LEFT_RIGHT,) = GR1.mirror_planes
 MIRROR = np.diag([1.0, -1.0, 1.0])
 WEIGHT = 54.534 * 9.81
 SOLE = 0.055  # m below the ankle

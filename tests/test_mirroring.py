@@ -21,6 +21,7 @@ from consmimic.tasks import Method, runner_config, task_entry
 from consmimic.tasks.anymal import ANYMAL_FORWARD, PRESETS
 
 N = 5
+PLANES = ANYMAL_D.mirror_planes
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

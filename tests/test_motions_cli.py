@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.testing import assert_allclose
 from consmimic.cli import main
 from consmimic.motions import Clip
 from consmimic.motions.dialects import DIALECTS
+from consmimic.robots import ROBOTS
 from consmimic.tasks.anymal import demonstration
 from consmimic.tasks.franka_reach import demonstration as reach_demonstration
 from motion_files import A1_TO_ANYMAL, ANYMAL, ROBOT_DIALECTS, deepmimic_text, human, known
@@ -56,7 +58,12 @@ def clip(tmp_path) -> Clip:
     [
         ("", ["convert", "generate", "mirror", "trim", "concat", "slow-down", "reset-states", "bench"]),
         ("convert", ["--robot", "--fps", "--joint-names", "--mapping", "--quat-order", "--allow-pickle", "LAFAN1"]),
-        ("generate", ["reach", "trot"]),
+        ("generate", ["reach", "trot", "walk"]),
+        ("generate walk", ["--speed", "--strides", "--robot"]),
+        ("check", ["--robot", "--loop", "--json"]),
+        ("show", ["--output", "--viewer"]),
+        ("coverage", ["--task", "--mirrors"]),
+        ("retarget", ["--skeleton", "--from-robot", "--laps", "--source-fps"]),
         ("generate trot", ["--speeds", "--asymmetry", "--robot"]),
         ("generate reach", ["--amplitude", "--goal"]),
         ("mirror", ["--plane"]),
@@ -124,6 +131,11 @@ def test_generate_makes_the_built_in_demonstrations(call):
         made = Clip.load(Path(words.split()[1]))
         assert_allclose(made.joint_pos, expected.joint_pos)
         assert made.body_names == expected.body_names
+    called = call("generate walk walk.npz --speed 1.2 --strides 2")
+    assert called.code == 0, called.err
+    walk = Clip.load(Path("walk.npz"))
+    assert walk.joint_names == ROBOTS["gr1"].joint_names
+    assert (walk.body_pos_w[-1] - walk.body_pos_w[0])[0, 0] == pytest.approx(1.2 * walk.seconds)
     called = call("generate trot slow.npz --speeds 0.2 --hold-seconds 1 --fps 25")
     assert called.code == 0
     assert Clip.load(Path("slow.npz")).fps == 25.0
@@ -200,6 +212,13 @@ BAD = {
     "no states": ("reset-states clip.npz --robot anymal_d --count 0 --output out.npz", ["at least 1"]),
     "states of no clip": ("reset-states --robot anymal_d --output out.npz", ["name the clips"]),
     "trot of an arm": ("generate trot out.npz --robot panda", ["0 feet; a trot needs four"]),
+    "walk of a quadruped": ("generate walk out.npz --robot anymal_d", ["4 feet; a walk needs two"]),
+    "walk too fast": ("generate walk out.npz --speed 3.5", ["walk at 3.5 m/s", "the speed"]),
+    "retarget of a clip": ("retarget clip.npz out.npz --robot gr1", ["--from-robot"]),
+    "retarget without a rate": ("retarget timeless.txt out.npz --robot anymal_d", ["--source-fps"]),
+    "check of no clip": ("check gone.npz --robot anymal_d", ["no clip at gone.npz"]),
+    "show in another format": ("show clip.npz --robot anymal_d --output out.gif", [".html", ".png"]),
+    "coverage of no task": ("coverage clip.npz --task Anymal", ["'Anymal'", "Anymal-Lateral"]),
     "reach of a quadruped": ("generate reach out.npz --robot anymal_d", ["no end effector"]),
     "reach beyond": ("generate reach out.npz --goal 2 0 0", ["leaves the arm's reach"]),
     "bench of nothing": ("bench --hours 0", ["hours must be"]),
@@ -211,6 +230,7 @@ def test_bad_input_is_refused_in_one_line_and_nothing_is_written(call, tmp_path,
     ROBOT_DIALECTS["csv"](tmp_path, clip)
     ROBOT_DIALECTS["amp-rsl-rl"](tmp_path, clip)
     deepmimic_text(tmp_path, *human(5))
+    (tmp_path / "timeless.txt").write_text(json.dumps({"Frames": [[0.0] * 6 + [1.0] + [0.0] * 12] * 4}))
     (tmp_path / "folder").mkdir()
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     words, named = BAD[case]

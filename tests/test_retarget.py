@@ -15,53 +15,33 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from consmimic.cli.motions.retarget import Retarget
 from consmimic.errors import UserError
-from consmimic.motions import Clip
+from consmimic.motions import Clip, rotation
+from consmimic.motions.kinematics import runs
 from consmimic.motions.retarget import (
     Retargeted,
-    Retargeting,
     SourceMotion,
     correspondence_of,
     from_robot,
-    read_deepmimic,
-    read_isaaclab,
-    read_quadruped,
     read_source,
-    retarget,
-    rotation,
 )
-from consmimic.motions.retarget.contacts import levelled, runs, stances, with_hysteresis, without_short
+from consmimic.motions.retarget.contacts import levelled, stances, with_hysteresis, without_short
 from consmimic.motions.retarget.footsteps import planted, rolling, swing_share
 from consmimic.motions.retarget.sampling import low_pass, repeats, resampled, without_repeats
 from consmimic.motions.retarget.seams import healed, jumps, period_of, unrolled
 from consmimic.motions.retarget.soles import Sole
 from consmimic.motions.trot import Trot, generate_trot
 from consmimic.robots import ROBOTS
+from real_clips import DOGS, FOLDER, HUMANS, MODELS, onto, real, retargeted
 
 mink = pytest.importorskip("mink")
 
 from consmimic.motions.retarget.ik import PointTask  # noqa: E402  (needs mink)
 
 ANYMAL, GR1 = ROBOTS["anymal_d"], ROBOTS["gr1"]
-MODELS = {robot.name: robot.model(visuals=False) for robot in (ANYMAL, GR1)}
-CLIPS = Path(__file__).parents[2] / "shared" / "motions"
-real = pytest.mark.skipif(not CLIPS.is_dir(), reason="the real clips are not here")
-
-HUMANS = ("deepmimic_mit/humanoid3d_walk.txt", "isaaclab_bsd3/humanoid_walk.npz")
-DOGS = ("pybullet_zlib/laikago_walk.txt",)
 
 
-def onto(robot: str, source: SourceMotion, **settings) -> Retargeted:
-    target = ROBOTS[robot]
-    return retarget(
-        source,
-        robot=robot,
-        model=MODELS[robot],
-        pairs=correspondence_of(robot),
-        joint_names=target.joint_names,
-        default_joint_pos=target.default_joint_pos,
-        joint_velocity_limits=settings.pop("joint_velocity_limits", target.joint_velocity_limits),
-        settings=Retargeting(**settings),
-    )
+def read(path: Path, skeleton: str) -> SourceMotion:
+    return read_source(path, skeleton)[0]
 
 
 def defaults(robot: str) -> dict[str, float]:
@@ -202,7 +182,7 @@ def about_right(angle) -> np.ndarray:
 
 
 def test_deepmimics_skeleton_stands_on_its_soles(tmp_path):
-    source = read_deepmimic(deepmimic(tmp_path / "stand.txt"))
+    source = read(deepmimic(tmp_path / "stand.txt"), "deepmimic")
     assert source.fps == pytest.approx(30)
     assert not source.loops
     for side, y in (("left", 0.084887), ("right", -0.084887)):
@@ -216,7 +196,7 @@ def test_deepmimics_skeleton_stands_on_its_soles(tmp_path):
 
 def test_deepmimics_knees_bend_backward_and_elbows_forward(tmp_path):
     path = deepmimic(tmp_path / "bent.txt", left_knee=-np.pi / 2, right_elbow=np.pi / 2, right_hip=about_right(0.5))
-    source = read_deepmimic(path)
+    source = read(path, "deepmimic")
     assert_allclose(source.points["left_ankle"][0] - source.points["left_knee"][0], [-0.40987, 0, 0], atol=1e-6)
     assert_allclose(source.points["right_hand"][0] - source.points["right_elbow"][0], [0.258947, 0, 0], atol=1e-6)
     thigh = source.points["right_knee"][0] - source.points["right_hip"][0]
@@ -228,17 +208,20 @@ def test_deepmimics_knees_bend_backward_and_elbows_forward(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no json", "is not JSON with a table 'Frames'"),
-        ('{"Frames": [[1, 2], [3]]}', "is not JSON with a table 'Frames'"),
-        ('{"Frames": [[1, 2, 3]]}', r"shape \(1, 3\); it needs 44 columns"),
-        (json.dumps({"Frames": [[0.0] * 44] * 4}), "what should be a unit quaternion is not, in frame 0"),
-        ('{"Frames": [[' + "NaN," * 43 + "1]]}", "not finite"),
+        ("no json", "is neither npz, npy, JSON nor a table of numbers"),
+        ('{"Frames": [[1, 2], [3]]}', "frame 1 has 1 numbers, the first has 2"),
+        (
+            '{"Frames": [[1, 2, 3]]}',
+            '"Frames" of 3 numbers; that is not DeepMimic text of a human skeleton',
+        ),
+        (json.dumps({"Frames": [[0.1] + [0.0] * 43] * 4}), "is no rotation in frame 0"),
+        ('{"Frames": [[' + "NaN," * 43 + "1]]}", "is nan in frame 0; no motion has such a number"),
     ],
 )
 def test_text_that_is_no_motion_is_refused(tmp_path, text, message):
     (tmp_path / "bad.txt").write_text(text)
     with pytest.raises(UserError, match=message):
-        read_deepmimic(tmp_path / "bad.txt")
+        read(tmp_path / "bad.txt", "deepmimic")
 
 
 def quadruped(path: Path, angles, *, frames: int = 4, turn=(0, 0, 0, 1), dt: float = 0.05, **changes) -> Path:
@@ -251,7 +234,7 @@ def quadruped(path: Path, angles, *, frames: int = 4, turn=(0, 0, 0, 1), dt: flo
 
 
 def test_a1s_feet_are_where_its_legs_put_them(tmp_path):
-    source = read_quadruped(quadruped(tmp_path / "a1.txt", [0.0, 0.9, -1.8] * 4), "a1")
+    source = read(quadruped(tmp_path / "a1.txt", [0.0, 0.9, -1.8] * 4), "a1")
     below = 0.2 * (np.cos(0.9) + np.cos(0.9))
     assert_allclose(source.points["LF_foot"][0], [0.183, 0.13205, 0.4 - below], atol=1e-9)
     assert_allclose(source.points["RH_foot"][0], [-0.183, -0.13205, 0.4 - below], atol=1e-9)
@@ -261,34 +244,47 @@ def test_a1s_feet_are_where_its_legs_put_them(tmp_path):
 
 def test_laikagos_side_on_model_is_put_upright_and_its_sides_mirror_each_other(tmp_path):
     angles = [0.1, 0.67, -1.25, -0.1, 0.67, -1.25] * 2  # right legs count the other way
-    source = read_quadruped(quadruped(tmp_path / "l.txt", angles, turn=(0.5, 0.5, 0.5, 0.5)), "laikago")
+    source = read(quadruped(tmp_path / "l.txt", angles, turn=(0.5, 0.5, 0.5, 0.5)), "laikago")
     assert_allclose(source.root_quat[0], [1, 0, 0, 0], atol=1e-12)
     for front in "FH":
         assert_allclose(source.points[f"L{front}_foot"], source.points[f"R{front}_foot"] * [1, -1, 1], atol=1e-12)
     narrow = source.points["LF_foot"][0, 1]
-    level = read_quadruped(quadruped(tmp_path / "0.txt", [0, 0.67, -1.25] * 4, turn=(0.5,) * 4), "laikago")
+    level = read(quadruped(tmp_path / "0.txt", [0, 0.67, -1.25] * 4, turn=(0.5,) * 4), "laikago")
     assert narrow < level.points["LF_foot"][0, 1] - 0.03  # −0.1 of a left leg is inward
     assert_allclose(level.points["LF_foot"][0], level.stance["LF_foot"] + [0, 0, 0.4], atol=1e-12)
 
 
+def test_amp_for_hardwares_text_is_the_same_motion_as_motion_imitations(tmp_path):
+    angles = [0.1, 0.9, -1.8] * 4
+    plain = read(quadruped(tmp_path / "19.txt", angles), "a1")
+    table = np.zeros((4, 61))
+    table[:, 2], table[:, 6], table[:, 7:19] = 0.4, 1.0, angles
+    (tmp_path / "61.txt").write_text(json.dumps({"FrameDuration": 0.05, "Frames": table.tolist()}))
+    amp = read(tmp_path / "61.txt", "a1")
+    for name, track in plain.points.items():
+        assert_allclose(amp.points[name], track, atol=1e-12)
+
+
 def test_a_quadruped_needs_a_known_skeleton_and_a_duration(tmp_path):
     path = quadruped(tmp_path / "q.txt", [0.0] * 12, FrameDuration="soon")
-    with pytest.raises(UserError, match="FrameDuration is soon"):
-        read_quadruped(path, "a1")
-    with pytest.raises(UserError, match=r"a frame lasts 0 s; valid are 0\.0001 to 10"):
-        read_quadruped(quadruped(tmp_path / "0.txt", [0.0] * 12, dt=0), "a1")
-    with pytest.raises(UserError, match="unknown skeleton 'a2'. Valid: laikago, laikago-model, a1"):
-        read_quadruped(path, "a2")
+    with pytest.raises(UserError, match="FrameDuration is 'soon'; it must be a number"):
+        read(path, "a1")
+    with pytest.raises(UserError, match="a frame lasts 0 s"):
+        read(quadruped(tmp_path / "0.txt", [0.0] * 12, dt=0), "a1")
+    with pytest.raises(UserError, match="unknown skeleton 'a2'. Valid: .*laikago, laikago-model, a1"):
+        read(path, "a2")
 
 
 def test_an_npz_without_bodies_is_refused_with_what_it_has(tmp_path):
     np.savez(tmp_path / "other.npz", fps=30, qpos=np.zeros((4, 9)))
-    with pytest.raises(UserError, match=r"lacks body_names, body_positions, body_rotations; it has fps, qpos"):
-        read_isaaclab(tmp_path / "other.npz")
+    with pytest.raises(UserError, match="an npz with fps, qpos; that is not Isaac Lab's humanoid npz"):
+        read(tmp_path / "other.npz", "isaaclab")
     names = np.array(["pelvis", "torso"])
-    np.savez(tmp_path / "two.npz", fps=30, body_names=names, body_positions=np.zeros(3), body_rotations=np.zeros(3))
+    bodies = {"body_positions": np.ones((4, 2, 3)), "body_rotations": np.tile([1.0, 0.0, 0.0, 0.0], (4, 2, 1))}
+    joints = {"dof_names": np.array(["knee"]), "dof_positions": np.zeros((4, 1))}
+    np.savez(tmp_path / "two.npz", fps=30, body_names=names, **bodies, **joints)
     with pytest.raises(UserError, match=r"lacks body left_thigh, .*; it has pelvis, torso"):
-        read_isaaclab(tmp_path / "two.npz")
+        read(tmp_path / "two.npz", "isaaclab")
     with pytest.raises(UserError, match="no motion at"):
         read_source(tmp_path / "none.npz")
 
@@ -609,7 +605,7 @@ def made_walk(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def walk(made_walk) -> Retargeted:
-    return onto("gr1", read_deepmimic(made_walk), laps=2)
+    return onto("gr1", read(made_walk, "deepmimic"), laps=2)
 
 
 def test_a_made_walk_walks_on_gr1(walk):
@@ -665,7 +661,7 @@ def command(*words: object) -> Retarget:
 def test_the_command_writes_clip_and_report(made_walk, tmp_path, capsys):
     assert command(made_walk, tmp_path / "out.npz", "--robot", "gr1").run() == 0
     said = capsys.readouterr().out
-    assert "read as deepmimic: 44 columns" in said
+    assert 'read as deepmimic: a text with "Frames" of 44 numbers' in said
     assert "slip of a standing foot" in said
     clip = Clip.load(tmp_path / "out.npz")
     assert clip.joint_names == GR1.joint_names
@@ -704,21 +700,10 @@ def test_without_mink_the_error_says_what_to_install(points, monkeypatch):
 # ---------------------------------------------------------------- the real clips
 
 
-@pytest.fixture(scope="module")
-def retargeted() -> dict[str, Retargeted]:
-    return {}
-
-
-def real_clip(name: str, robot: str, known: dict[str, Retargeted]) -> Retargeted:
-    if name not in known:
-        known[name] = onto(robot, read_source(CLIPS / name)[0])
-    return known[name]
-
-
 @real
 @pytest.mark.parametrize("name", HUMANS)
-def test_real_walks_walk_on_gr1(name, retargeted):
-    done = real_clip(name, "gr1", retargeted)
+def test_real_walks_walk_on_gr1(name):
+    done = retargeted(name, "gr1")
     check_feet(done, "gr1")
     check_joints(done, "gr1")
     check_counter_phase(done.clip)
@@ -730,8 +715,8 @@ def test_real_walks_walk_on_gr1(name, retargeted):
 
 @real
 @pytest.mark.parametrize("name", DOGS)
-def test_a_real_trot_trots_on_anymal(name, retargeted):
-    done = real_clip(name, "anymal_d", retargeted)
+def test_a_real_trot_trots_on_anymal(name):
+    done = retargeted(name, "anymal_d")
     check_feet(done, "anymal_d")
     check_joints(done, "anymal_d")
     lf, rf, lh, rh = (done.stances[foot] for foot in ANYMAL.feet)
@@ -749,11 +734,11 @@ def test_the_skeleton_of_a_quadrupeds_text_is_the_one_with_which_feet_stand_stil
         ("motion_imitation_apache2_artist/sidesteps.txt", "laikago-model:"),
         ("motion_imitation_apache2_artist/inplace_steps.txt", "laikago-model:"),
     ):
-        assert read_source(CLIPS / name)[1].startswith(skeleton)
+        assert read_source(FOLDER / name)[1].startswith(skeleton)
 
 
 @real
 def test_isaac_labs_walk_has_every_frame_twice_on_ground_that_rises():
-    source = read_isaaclab(CLIPS / HUMANS[1])
+    source = read(FOLDER / HUMANS[1], "isaaclab")
     assert repeats(source) == 2
     assert levelled(without_repeats(source, 2))[1].slope == pytest.approx(0.027, abs=0.006)

@@ -17,11 +17,11 @@ from consmimic.motions.chain import Chain, rotation_about, rotation_vector
 from consmimic.motions.normative import Gait
 from consmimic.motions.walk import Walk, generate_walk
 from consmimic.robots import ROBOTS
-from consmimic.robots.mirror import MirrorPlane, mirror_of
+from consmimic.robots.mirror import mirror_of
 
 GR1 = ROBOTS["gr1"]
 MODEL = GR1.model(visuals=False)
-LEFT_RIGHT = MirrorPlane(name="left_right", normal="y", swapped=(("left", "right"),))
+(LEFT_RIGHT,) = GR1.mirror_planes
 SPEEDS = pytest.mark.parametrize("speed", [0.6, 1.2, 1.8])
 LEG, RADIUS = 0.36 + 0.34 + 0.055, 0.02
 HEEL, TOE = np.array([-0.07, 0.0, -0.035]), np.array([0.17, 0.0, -0.035])

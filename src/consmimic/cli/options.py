@@ -13,6 +13,7 @@ def _arg(metavar: str):
 
 
 OptionalInt = Annotated[int | None, _arg("N")]
+OptionalRate = Annotated[float | None, _arg("HZ")]
 OptionalShare = Annotated[float | None, _arg("SHARE")]
 OptionalPath = Annotated[Path | None, _arg("PATH")]
 OptionalClip = Annotated[str | None, _arg("NAME|PATH")]

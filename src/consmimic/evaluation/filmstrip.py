@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from consmimic.errors import UserError
 from consmimic.evaluation.figures import FAINT, INK, STYLE
-from consmimic.motions import Clip
-from consmimic.motions.replay import floating_base, generalized_positions
+from consmimic.motions import Clip, rotation
+from consmimic.motions.forward import base_qpos, clip_positions, floating_base
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]  # (H, W, 3)
@@ -89,7 +89,7 @@ def film(
         raise UserError(f"span is {span}; the clip has 0 to {clip.seconds:.2f} s")
     chosen = np.unique(np.linspace(first * clip.fps, last * clip.fps, frames).round().astype(int)).tolist()
     joints = tuple(name for name in clip.joint_names if _has_joint(model, name))
-    qpos = generalized_positions(model, clip, joints)
+    qpos = clip_positions(model, clip, joints)
     size, camera = _view(model, qpos, azimuth)
     poses = qpos[chosen]
     try:
@@ -111,10 +111,9 @@ Camera = Callable[[Array], mujoco.MjvCamera]
 def _view(model: mujoco.MjModel, qpos: Array, azimuth: float) -> tuple[tuple[int, int], Camera]:
     """Height and width of the pictures, and pose → camera: all of the robot is in the picture, in every frame."""
     heading, base = 0.0, floating_base(model)
-    start = None if base is None else int(model.jnt_qposadr[model.body_jntadr[model.body(base).id]])
+    start = None if base is None else base_qpos(model, base).start
     if start is not None:
-        w, x, y, z = qpos[0, start + 3 : start + 7]
-        heading = float(np.degrees(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))))
+        heading = float(np.degrees(rotation.heading(qpos[0, start + 3 : start + 7])))
     low, high = _extent(model, qpos[:: max(1, len(qpos) // 20)], start)
     middle = 0.5 * (low + high)
     across = 0.5 * float(np.linalg.norm(high[:2] - low[:2]))

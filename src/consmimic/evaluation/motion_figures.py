@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from consmimic.evaluation.figures import FAINT, INK, PAGE, STYLE, TASK_ONLY
 from consmimic.motions import Clip
-from consmimic.motions.checks.case import Case, runs
+from consmimic.motions.checks.case import Case
+from consmimic.motions.kinematics import runs
 from consmimic.robots import Robot
 
 Array = NDArray[np.float64]

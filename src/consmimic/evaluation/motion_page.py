@@ -27,7 +27,6 @@ from consmimic.motions.checks.case import Case
 from consmimic.motions.checks.finding import ClipReport, Finding
 from consmimic.motions.gait import cycle_frames
 from consmimic.robots import Robot
-from consmimic.robots.mirror import left_right_mirror
 
 FORMATS = (".html", ".png")
 _BADGES = {"PASS": ("yes", "✓ pass"), "WARN": ("warn", "! warn"), "FAIL": ("no", "✗ fail"), "SKIP": ("open", "– none")}
@@ -51,7 +50,7 @@ def write_motion_page(clip: Clip, robot: Robot, path: Path, *, frames: int = 8) 
         path.parent.mkdir(parents=True, exist_ok=True)
         matplotlib.image.imsave(path, stacked([illustration.figure for illustration in illustrations]))
         return excuse
-    report = check_clip(clip, robot, left_right=left_right_mirror(model, robot.joint_names))
+    report = check_clip(clip, robot, left_right=robot.left_right(model))
     about = (
         robot.name,
         f"{len(clip)} frames at {clip.fps:g} fps",

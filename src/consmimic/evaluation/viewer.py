@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from consmimic.errors import UserError
 from consmimic.motions import Clip
-from consmimic.motions.replay import generalized_positions
+from consmimic.motions.forward import clip_positions
 from consmimic.robots import Robot
 
 Kind = Literal["window", "web"]
@@ -31,7 +31,7 @@ def play(clip: Clip, robot: Robot, kind: Kind) -> None:
     """Round and round in real time, until the viewer is closed."""
     model = robot.model()
     data = mujoco.MjData(model)
-    qpos = generalized_positions(model, clip, robot.joint_names)
+    qpos = clip_positions(model, clip, robot.joint_names)
     data.qpos[:] = qpos[0]
     mujoco.mj_forward(model, data)
     if kind == "window":

@@ -8,13 +8,19 @@ assumption that :mod:`consmimic.motions.inverse_dynamics` states.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from consmimic.errors import UserError
 from consmimic.method.symmetry import SignedPermutation
 from consmimic.motions.checks import ground, joints, reading, whole
 from consmimic.motions.checks.case import Case, CheckedRobot
 from consmimic.motions.checks.damage import Damage, read_fields, repaired
 from consmimic.motions.checks.finding import ClipReport, Finding, judged
-from consmimic.motions.clip import Clip
+from consmimic.motions.clip import ARRAYS, Clip
+from consmimic.motions.files import memory_budget
+
+_BYTES_PER_BODY = 256
+"""Of each frame, measured on our robots: 125 to 250."""
 
 
 def check_file(
@@ -22,6 +28,7 @@ def check_file(
 ) -> ClipReport:
     """Check an npz; numbers that are none are a finding here, where :meth:`Clip.load` refuses the file."""
     fields = read_fields(path)
+    _check_size(path, fields, robot)
     return check_clip(repaired(fields), robot, left_right=left_right, loop=loop, damage=Damage.of(fields))
 
 
@@ -54,6 +61,18 @@ def check_clip(
         whole.asymmetry(case),
     )
     return ClipReport(source=clip.source, robot=robot.name, frames=len(clip), fps=clip.fps, findings=findings)
+
+
+def _check_size(path: Path, fields: dict[str, Any], robot: CheckedRobot) -> None:
+    """Checks hold poses of all bodies and what follows from them for all frames at once."""
+    arrays = [fields[name] for name in ARRAYS]
+    frames = max((len(array) for array in arrays if array.ndim), default=0)
+    size = sum(array.nbytes for array in arrays) + frames * _BYTES_PER_BODY * robot.model(visuals=False).nbody
+    if size > memory_budget(path):
+        raise UserError(
+            f"{path}: to check its {frames} frames would take {size / 1e6:.0f} MB of memory; valid are up to "
+            f"{memory_budget(path) / 1e6:.0f} MB for a file of that size: cut it into parts (consmimic motions trim)"
+        )
 
 
 def _numbers(damage: Damage) -> Finding:

@@ -13,7 +13,7 @@ from consmimic.motions import files, kinematics
 
 SCHEMA_VERSION = 1
 
-_ARRAYS = {  # field → trailing shape; J joints, B bodies
+ARRAYS = {  # field → trailing shape; J joints, B bodies
     "joint_pos": ("J",),
     "joint_vel": ("J",),
     "body_pos_w": ("B", 3),
@@ -49,7 +49,7 @@ class Clip:
         frames = len(self.joint_pos)
         if frames == 0:
             raise UserError(f"clip '{self.source}' has no frames")
-        for name, trailing in _ARRAYS.items():
+        for name, trailing in ARRAYS.items():
             array = getattr(self, name)
             expected = (frames, *(sizes.get(size, size) for size in trailing))
             if array.shape != expected:
@@ -57,7 +57,7 @@ class Clip:
             if not np.isfinite(array).all():
                 frame = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise UserError(f"clip '{self.source}': {name} is not finite (NaN or inf) in frame {frame}")
-        with np.errstate(over="ignore"):  # what is too large is no unit quaternion either
+        with np.errstate(over="ignore"):  # what is not finite is no unit either
             norms = np.linalg.norm(self.body_quat_w, axis=-1)
         if np.abs(norms - 1.0).max(initial=0.0) > 1e-3:
             frame = int(np.argwhere(np.abs(norms - 1.0) > 1e-3)[0][0])
@@ -100,14 +100,14 @@ class Clip:
             return self
         times = np.arange(int(np.floor(self.seconds * fps + 1e-9)) + 1) / fps
         frames = times * self.fps
-        linear = {n: kinematics.interpolate(getattr(self, n), frames) for n in _ARRAYS if n != "body_quat_w"}
+        linear = {n: kinematics.interpolate(getattr(self, n), frames) for n in ARRAYS if n != "body_quat_w"}
         quaternions = kinematics.slerp(self.body_quat_w, frames)
         return self._replaced(fps=fps, body_quat_w=quaternions, **linear)
 
     def save(self, path: Path) -> None:
         """Write the npz; never over a file that is there."""
         names = {"joint_names": np.array(self.joint_names), "body_names": np.array(self.body_names)}
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
         about = {"fps": self.fps, "source": self.source, "schema_version": SCHEMA_VERSION}
         files.write_new(path, lambda file: np.savez_compressed(file, **about, **names, **arrays))
 
@@ -115,16 +115,15 @@ class Clip:
     def load(path: Path) -> Clip:
         """Read an npz that :meth:`save` wrote. Nothing is ever unpickled."""
         file = files.Npz(path, "clip")
-        file.require(*_ARRAYS, "fps", "joint_names", "body_names")
+        file.require(*ARRAYS, "fps", "joint_names", "body_names")
         version = int(file.number("schema_version")) if "schema_version" in file else SCHEMA_VERSION
         if version > SCHEMA_VERSION:
             raise UserError(f"{path}: it is of schema {version}; this version reads up to {SCHEMA_VERSION}")
-        with np.errstate(all="ignore"):  # numbers that are none are named below
-            arrays = {name: file.numbers(name).astype(np.float64, copy=False) for name in _ARRAYS}
+        arrays = {name: file.floats(name) for name in ARRAYS}
         for name, array in arrays.items():
-            if array.ndim != len(_ARRAYS[name]) + 1:
+            if array.ndim != len(ARRAYS[name]) + 1:
                 raise UserError(
-                    f"{path}: {name} has shape {array.shape}, expected (T, {', '.join(map(str, _ARRAYS[name]))})"
+                    f"{path}: {name} has shape {array.shape}, expected (T, {', '.join(map(str, ARRAYS[name]))})"
                 )
         try:
             return Clip(

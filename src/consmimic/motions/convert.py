@@ -16,11 +16,12 @@ import numpy as np
 import yaml
 
 from consmimic.errors import UserError, unknown
-from consmimic.motions import forward, kinematics
+from consmimic.motions import forward, kinematics, rotation
 from consmimic.motions.clip import Clip
 from consmimic.motions.dialects import Recording
 from consmimic.motions.dialects.recording import Array, resampled
 from consmimic.motions.files import memory_budget, reading, shortened, write_new
+from consmimic.motions.limits import beyond_range
 
 _LARGEST_MAPPING = 1 << 16
 _MANY_TURNS = 15.0
@@ -199,9 +200,7 @@ def _check_is_bolted(recording: Recording, robot: str) -> None:
 
 
 def _beyond_limits(clip: Clip, model: mujoco.MjModel) -> str:
-    low, high = np.array([model.joint(name).range for name in clip.joint_names]).T
-    limited = np.array([bool(model.joint(name).limited[0]) for name in clip.joint_names])
-    beyond = np.where(limited, np.maximum(low - clip.joint_pos, clip.joint_pos - high), 0.0)
+    beyond = beyond_range(model, clip.joint_names, clip.joint_pos)
     if beyond.max() <= 1e-3:
         return ""
     frame, joint = np.unravel_index(int(beyond.argmax()), beyond.shape)
@@ -240,7 +239,7 @@ def _compared_base_velocities(
         return "", False
     assert recording.root_quat is not None
     world = kinematics.linear_velocity(recording.root_pos, recording.fps)
-    own = kinematics.rotated(recording.root_quat * [1.0, -1.0, -1.0, -1.0], world)
+    own = rotation.rotate(rotation.inverse(recording.root_quat), world)
     off = {"world": recording.root_lin_vel - world, "base's own": recording.root_lin_vel - own}
     frame = min(off, key=lambda name: _rms(off[name]))
     share = _rms(off[frame]) / max(_rms(world), 1e-2)

@@ -130,13 +130,7 @@ class Npz:
     def read(self, name: str) -> np.ndarray:
         with self._opened(name) as file:
             shape, fortran, dtype = self._header(name, file)
-            size = math.prod(shape) * max(dtype.itemsize, 4)  # numpy makes texts of length 0 one longer
-            self._left -= size
-            if self._left < 0:
-                raise UserError(
-                    f"{self.path}: '{name}' of shape {shape} would take {size / 1e6:.0f} MB of memory, "
-                    f"too much for a file of {self.path.stat().st_size / 1e6:.1f} MB: it is damaged"
-                )
+            self._take(name, shape, max(dtype.itemsize, 4))  # numpy makes texts of length 0 one longer
             array = np.empty(shape, dtype, order="F" if fortran else "C")
             flat = array.reshape(-1, order="A").view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
             self._fill(name, flat, file)
@@ -146,12 +140,30 @@ class Npz:
                     raise self._damaged(f"'{name}' holds a text that is none")
         return array
 
+    def _take(self, name: str, shape: tuple[int, ...], itemsize: int) -> None:
+        """Of what reading the file may hold."""
+        size = math.prod(shape) * itemsize
+        self._left -= size
+        if self._left < 0:
+            raise UserError(
+                f"{self.path}: '{name}' of shape {shape} would take {size / 1e6:.0f} MB of memory, "
+                f"too much for a file of {self.path.stat().st_size / 1e6:.1f} MB: it is damaged"
+            )
+
     def numbers(self, name: str) -> np.ndarray:
         """An array of numbers, as the file has them."""
         array = self.read(name)
         if array.dtype.kind not in "fiu":
             raise UserError(f"{self.path}: '{name}' holds {array.dtype}, not numbers")
         return array
+
+    def floats(self, name: str) -> np.ndarray:
+        """An array of numbers, as float64; what that takes counts too."""
+        array = self.numbers(name)
+        if array.dtype != np.float64:
+            self._take(name, array.shape, 8)
+        with np.errstate(all="ignore"):  # signalling NaN; whoever reads looks at what is no number
+            return array.astype(np.float64, copy=False)
 
     def number(self, name: str) -> float:
         """A single number, in an array of one or none dimension."""

@@ -18,7 +18,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.motions.replay import Replay, Soles, floating_base
+from consmimic.motions.forward import floating_base
+from consmimic.motions.replay import Replay, Soles
 
 Array = NDArray[np.float64]
 

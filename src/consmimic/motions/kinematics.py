@@ -1,9 +1,11 @@
-"""Time: interpolation and differences of sampled motions. Quaternions are wxyz."""
+"""Time: interpolation, differences and stretches of sampled motions. Quaternions are wxyz."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from consmimic.motions import rotation
 
 Array = NDArray[np.float64]
 
@@ -40,27 +42,15 @@ def angular_velocity(quaternions: Array, fps: float) -> Array:
     """World-frame angular velocity by central differences."""  # (T, …, 4) → (T, …, 3)
     frames = len(quaternions)
     before, after = np.maximum(np.arange(frames) - 1, 0), np.minimum(np.arange(frames) + 1, frames - 1)
-    turn = quaternion_product(quaternions[after], quaternions[before] * np.array([1.0, -1.0, -1.0, -1.0]))
-    turn = np.where(turn[..., :1] < 0, -turn, turn)
-    sine = np.linalg.norm(turn[..., 1:], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, turn[..., :1])
-    rotation_vector = turn[..., 1:] * np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
+    turn = rotation.product(quaternions[after], rotation.inverse(quaternions[before]))
     span = ((after - before) / fps).reshape(-1, *[1] * (quaternions.ndim - 1))
-    return rotation_vector / np.maximum(span, 1e-12)
+    return rotation.log(turn) / np.maximum(span, 1e-12)
 
 
-def quaternion_product(a: Array, b: Array) -> Array:
-    """First b's turn, then a's."""  # (…, 4), (…, 4) → (…, 4)
-    aw, av, bw, bv = a[..., :1], a[..., 1:], b[..., :1], b[..., 1:]
-    scalar = aw * bw - (av * bv).sum(axis=-1, keepdims=True)
-    return np.concatenate([scalar, aw * bv + bw * av + np.cross(av, bv)], axis=-1)
-
-
-def rotated(quaternions: Array, vectors: Array) -> Array:
-    """Vectors of the turned frame, as the world sees them."""  # (…, 4), (…, 3) → (…, 3)
-    axis = quaternions[..., 1:]
-    turned = 2.0 * np.cross(axis, vectors)
-    return vectors + quaternions[..., :1] * turned + np.cross(axis, turned)
+def runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First frame of each run of true ones and the frame after its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
 def _bracket(samples: Array, frames: Array) -> tuple[NDArray[np.intp], Array]:

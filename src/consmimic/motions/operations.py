@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from consmimic.errors import UserError
 from consmimic.method.symmetry import Normal, SignedPermutation, axial, polar
-from consmimic.motions import kinematics
+from consmimic.motions import kinematics, rotation
 from consmimic.motions.clip import Clip
 from consmimic.motions.files import write_new
-from consmimic.motions.kinematics import quaternion_product, rotated
 
 Array = NDArray[np.float64]
 
@@ -47,7 +46,7 @@ def mirrored(clip: Clip, reflection: Reflection) -> Clip:
         joint_pos=joints(clip.joint_pos),
         joint_vel=joints(clip.joint_vel),
         body_pos_w=vectors(clip.body_pos_w[:, bodies]),
-        body_quat_w=quaternion_product(quaternions, reflection.body_turns),
+        body_quat_w=rotation.product(quaternions, reflection.body_turns),
         body_lin_vel_w=vectors(clip.body_lin_vel_w[:, bodies]),
         body_ang_vel_w=turns(clip.body_ang_vel_w[:, bodies]),
         source=f"mirrored: {clip.source}",
@@ -145,22 +144,17 @@ def _matched(clip: Clip, first: Clip) -> Clip:
 def _carried(clip: Clip, before: Clip, root: str) -> Clip:
     """Turned about the vertical and moved along the ground."""
     body = before.body(root)
-    turn = _heading(before.body_quat_w[-1, body]) - _heading(clip.body_quat_w[0, body])
+    turn = rotation.heading(before.body_quat_w[-1, body]) - rotation.heading(clip.body_quat_w[0, body])
     about_z = np.array([np.cos(0.5 * turn), 0.0, 0.0, np.sin(0.5 * turn)])
-    positions = rotated(about_z, clip.body_pos_w)
+    positions = rotation.rotate(about_z, clip.body_pos_w)
     way = before.body_pos_w[-1, body] - positions[0, body]
     return replace(
         clip,
         body_pos_w=positions + way * [1.0, 1.0, 0.0],
-        body_quat_w=quaternion_product(about_z, clip.body_quat_w),
-        body_lin_vel_w=rotated(about_z, clip.body_lin_vel_w),
-        body_ang_vel_w=rotated(about_z, clip.body_ang_vel_w),
+        body_quat_w=rotation.product(about_z, clip.body_quat_w),
+        body_lin_vel_w=rotation.rotate(about_z, clip.body_lin_vel_w),
+        body_ang_vel_w=rotation.rotate(about_z, clip.body_ang_vel_w),
     )
-
-
-def _heading(quaternion: Array) -> float:
-    w, x, y, z = quaternion
-    return float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
 
 def _seam(before: Clip, after: Clip, root: str | None, second: float) -> Seam:

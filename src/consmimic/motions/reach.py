@@ -37,6 +37,7 @@ class SinusoidalReach:
     hold_seconds: float = 2.5
     """Time at rest at the goal."""
     fps: float = 30.0
+    """Frames per second."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.blend_seconds <= 0.5 * self.seconds:

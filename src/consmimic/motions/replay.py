@@ -1,4 +1,4 @@
-"""A clip put on its robot, frame by frame: poses in MuJoCo's coordinates, where the bodies then are, what is low."""
+"""A clip put on its robot, frame by frame: where the bodies are, and how low the soles of its feet."""
 
 # MuJoCo ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -12,52 +12,15 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.errors import UserError
-from consmimic.motions import kinematics
-from consmimic.motions.clip import Clip
+from consmimic.motions import kinematics, rotation
+from consmimic.motions.forward import poses
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 1000
+"""Frames; a robot has hundreds of points, and clips may last for hours."""
 _RIM = 8
 """Points that stand for the rim of a cylinder."""
-
-
-def floating_base(model: mujoco.MjModel) -> str | None:
-    """The body that moves freely in the world; None where the robot is bolted down."""
-    free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
-    return str(model.body(int(model.jnt_bodyid[free[0]])).name) if len(free) else None
-
-
-def generalized_positions(model: mujoco.MjModel, clip: Clip, joint_names: Sequence[str]) -> Array:
-    """``qpos`` of every frame; joints that are not named stay where the model has them."""  # (T, nq)
-    joint_pos = clip.with_joints(tuple(joint_names)).joint_pos
-    base = floating_base(model)
-    if base is None:
-        return placed(model, joint_names, joint_pos)
-    if base not in clip.body_names:
-        raise UserError(
-            f"clip '{clip.source}' does not say where the robot is: it lacks body '{base}'; "
-            f"it has {', '.join(clip.body_names) or 'no bodies'}"
-        )
-    column = clip.body(base)
-    return placed(model, joint_names, joint_pos, clip.body_pos_w[:, column], clip.body_quat_w[:, column])
-
-
-def placed(
-    model: mujoco.MjModel,
-    joint_names: Sequence[str],
-    joint_pos: Array,  # (T, J)
-    base_pos: Array | None = None,  # (T, 3), of a floating base
-    base_quat: Array | None = None,  # (T, 4)
-) -> Array:
-    """``qpos`` of every frame."""  # (T, nq)
-    qpos = np.tile(model.qpos0, (len(joint_pos), 1))
-    qpos[:, [int(model.joint(name).qposadr[0]) for name in joint_names]] = joint_pos
-    base = floating_base(model)
-    if base is not None and base_pos is not None and base_quat is not None:
-        start = int(model.jnt_qposadr[model.body_jntadr[model.body(base).id]])
-        qpos[:, start : start + 7] = np.concatenate([base_pos, base_quat], axis=1)
-    return qpos
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +50,7 @@ class Soles:
 
     def centres(self, body_pos: Array, body_quat: Array) -> Array:
         """World positions, (T, P, 3), from those of all bodies of the model."""
-        return body_pos[:, self.bodies] + rotated(body_quat[:, self.bodies], self.offsets)
+        return body_pos[:, self.bodies] + rotation.rotate(body_quat[:, self.bodies], self.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +64,16 @@ class Replay:
 
     @staticmethod
     def of(model: mujoco.MjModel, qpos: Array, fps: float) -> Replay:
-        data = mujoco.MjData(model)
-        body_pos, body_quat = np.empty((len(qpos), model.nbody, 3)), np.empty((len(qpos), model.nbody, 4))
-        for frame, pose in enumerate(qpos):
-            data.qpos[:] = pose
-            mujoco.mj_kinematics(model, data)
-            body_pos[frame], body_quat[frame] = data.xpos, data.xquat
+        body_pos, body_quat = poses(model, qpos)
         return Replay(fps, qpos, body_pos, body_quat)
 
     def heights(self, soles: Soles) -> Array:
         """Of the lowest point of each ball above z = 0."""  # (T, P)
-        return soles.centres(self.body_pos, self.body_quat)[..., 2] - soles.radii
+        heights = np.empty((len(self.qpos), len(soles.radii)))
+        for start in range(0, len(heights), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            heights[part] = soles.centres(self.body_pos[part], self.body_quat[part])[..., 2] - soles.radii
+        return heights
 
     def sole_velocities(self, soles: Soles) -> Array:
         """Of the lowest material point of each ball: 0 for a wheel that rolls."""  # (T, P, 3)
@@ -121,13 +83,6 @@ class Replay:
         down = np.zeros_like(centres)
         down[..., 2] = -soles.radii
         return centres + np.cross(spin, down)
-
-
-def rotated(quaternions: Array, vectors: Array) -> Array:
-    """Vectors of the turned frame, as the world sees them."""  # (…, 4), (…, 3) → (…, 3)
-    axis = quaternions[..., 1:]
-    turned = 2.0 * np.cross(axis, vectors)
-    return vectors + quaternions[..., :1] * turned + np.cross(axis, turned)
 
 
 def _shape(model: mujoco.MjModel, geom: int) -> tuple[Array, float]:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions import kinematics
 from consmimic.motions.clip import Clip
-from consmimic.motions.forward import body_poses
+from consmimic.motions.forward import posed_clip
 from consmimic.motions.leg import Leg
+from consmimic.motions.limits import check_can_move
 
 Array = NDArray[np.float64]
 
@@ -56,6 +56,7 @@ class Trot:
     asymmetry: float = 0.0
     """0 to 1: how much the left legs limp. They step late, low, wide and briefly, and the base leans to them."""
     fps: float = 50.0
+    """Frames per second."""
 
     def __post_init__(self) -> None:
         if not self.speeds or min(self.speeds) < 0.0:
@@ -124,23 +125,26 @@ def generate_trot(
                 f"trot: {error}: change base_height ({trot.base_height}), or lower step_height ({trot.step_height}) "
                 f"or the speeds (up to {max(trot.speeds)})"
             ) from None
-    joint_vel = kinematics.linear_velocity(joint_pos, trot.fps)
-    _check_limits(model, joint_names, joint_pos, joint_vel, joint_velocity_limits, trot)
-
-    bodies = (root, *feet)
-    body_pos, body_quat = body_poses(model, bodies, joint_names, joint_pos, base_pos, base_quat)
-    return Clip(
+    clip = posed_clip(
+        model,
         fps=trot.fps,
         joint_names=joint_names,
         joint_pos=joint_pos,
-        joint_vel=joint_vel,
-        body_names=bodies,
-        body_pos_w=body_pos,
-        body_quat_w=body_quat,
-        body_lin_vel_w=kinematics.linear_velocity(body_pos, trot.fps),
-        body_ang_vel_w=kinematics.angular_velocity(body_quat, trot.fps),
+        base_pos=base_pos,
+        base_quat=np.tile(base_quat, (len(cycles), 1)),
+        bodies=(root, *feet),
         source=f"generated: {trot}",
     )
+    speeds = f"the speeds (up to {max(trot.speeds)})"
+    check_can_move(
+        clip,
+        model,
+        joint_velocity_limits,
+        what="trot",
+        if_beyond=f"change base_height ({trot.base_height}), or lower step_height ({trot.step_height}) or {speeds}",
+        if_fast=f"lower {speeds}, step_height ({trot.step_height}) or duty ({trot.duty})",
+    )
+    return clip
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,30 +222,3 @@ def _follow(leg: Leg, path: Array, base_pos: Array, roll: float, default: Array)
         centre[:, 0] = path[:, 0] + leg.foot_radius * (leg.pitch(angles) - leg.pitch(default))
         angles = leg.angles((centre - base_pos) @ into_base.T, knee_side=float(np.sign(leg.bend(default))))
     return angles
-
-
-def _check_limits(
-    model: mujoco.MjModel,
-    joint_names: tuple[str, ...],
-    joint_pos: Array,
-    joint_vel: Array,
-    joint_velocity_limits: tuple[float, ...],
-    trot: Trot,
-) -> None:
-    low, high = np.array([model.joint(name).range for name in joint_names]).T
-    beyond = np.maximum(low - joint_pos, joint_pos - high)
-    if beyond.max() > 0.0:
-        frame, joint = np.unravel_index(beyond.argmax(), beyond.shape)
-        raise UserError(
-            f"trot: {joint_names[joint]} would be at {joint_pos[frame, joint]:.2f} rad after {frame / trot.fps:.2f} s; "
-            f"valid are {low[joint]:.2f} to {high[joint]:.2f}: change base_height ({trot.base_height}), or lower "
-            f"step_height ({trot.step_height}) or the speeds (up to {max(trot.speeds)})"
-        )
-    excess = np.abs(joint_vel) - joint_velocity_limits
-    if excess.max() > 0.0:
-        frame, joint = np.unravel_index(excess.argmax(), excess.shape)
-        raise UserError(
-            f"trot: {joint_names[joint]} would turn at {abs(joint_vel[frame, joint]):.2f} rad/s after "
-            f"{frame / trot.fps:.2f} s; valid are up to {joint_velocity_limits[joint]}: lower the speeds (up to "
-            f"{max(trot.speeds)}), step_height ({trot.step_height}) or duty ({trot.duty})"
-        )

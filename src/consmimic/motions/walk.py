@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError, unknown
-from consmimic.motions import kinematics
 from consmimic.motions.chain import Chain, rotation_about
 from consmimic.motions.clip import Clip
-from consmimic.motions.forward import body_poses
+from consmimic.motions.forward import bodies_of, posed_clip
+from consmimic.motions.limits import check_can_move
 from consmimic.motions.normative import Gait
+from consmimic.motions.operations import trimmed
 
 Array = NDArray[np.float64]
 
@@ -64,6 +65,7 @@ class Walk:
     arm_abduction: float = 0.14
     """Of the upper arms; they hang clear of the hips."""
     fps: float = 50.0
+    """Frames per second."""
 
     def __post_init__(self) -> None:
         for name in ("speed", "strides", "step_width", "fps"):
@@ -103,27 +105,29 @@ def generate_walk(
 
     # One frame more on either side, so that velocities are central differences in the first and last frame too.
     numbers = np.arange(-1, walk.strides * plan.frames + 2)
-    inner, at = slice(1, -1), numbers % plan.frames
-    joint_pos = one_cycle[at]
-    joint_vel = kinematics.linear_velocity(joint_pos, walk.fps)
-    _check_limits(model, joint_names, joint_pos[inner], joint_vel[inner], joint_velocity_limits, walk)
+    at = numbers % plan.frames
     base_pos = plan.pelvis_position(cycle)[at]
     base_pos[:, 0] += walk.speed * numbers / walk.fps
-    bodies = tuple(model.body(body).name for body in range(1, model.nbody))
-    base_quat = _quaternions(plan.pelvis_rotation(cycle))[at]
-    body_pos, body_quat = body_poses(model, bodies, joint_names, joint_pos, base_pos, base_quat)
-    return Clip(
+    longer = posed_clip(
+        model,
         fps=walk.fps,
         joint_names=joint_names,
-        joint_pos=joint_pos[inner],
-        joint_vel=joint_vel[inner],
-        body_names=bodies,
-        body_pos_w=body_pos[inner],
-        body_quat_w=body_quat[inner],
-        body_lin_vel_w=kinematics.linear_velocity(body_pos, walk.fps)[inner],
-        body_ang_vel_w=kinematics.angular_velocity(body_quat, walk.fps)[inner],
+        joint_pos=one_cycle[at],
+        base_pos=base_pos,
+        base_quat=_quaternions(plan.pelvis_rotation(cycle))[at],
+        bodies=bodies_of(model, root),
         source=f"generated: {walk}; {_departure(plan, legs, angles, cycle)}",
     )
+    clip = trimmed(longer, 1 / walk.fps, longer.seconds - 1 / walk.fps)
+    check_can_move(
+        clip,
+        model,
+        joint_velocity_limits,
+        what=f"walk at {walk.speed} m/s",
+        if_beyond=f"lower the speed, or change step_width ({walk.step_width})",
+        if_fast="lower the speed",
+    )
+    return clip
 
 
 def _departure(plan: _Plan, legs: tuple[_Leg, ...], angles: dict[str, Array], cycle: Array) -> str:
@@ -418,28 +422,3 @@ def _quaternions(rotations: Array) -> Array:  # (T, 3, 3) → (T, 4)
     for quaternion, rotation in zip(found, rotations, strict=True):
         mujoco.mju_mat2Quat(quaternion, rotation.ravel())
     return found
-
-
-def _check_limits(
-    model: mujoco.MjModel,
-    joint_names: tuple[str, ...],
-    joint_pos: Array,
-    joint_vel: Array,
-    joint_velocity_limits: tuple[float, ...],
-    walk: Walk,
-) -> None:
-    low, high = np.array([model.joint(name).range for name in joint_names]).T
-    beyond = np.maximum(low - joint_pos, joint_pos - high)
-    if beyond.max() > 0.0:
-        frame, joint = np.unravel_index(beyond.argmax(), beyond.shape)
-        raise UserError(
-            f"walk at {walk.speed} m/s: {joint_names[joint]} would be at {joint_pos[frame, joint]:.2f} rad; valid are "
-            f"{low[joint]:.2f} to {high[joint]:.2f}: lower the speed, or change step_width ({walk.step_width})"
-        )
-    excess = np.abs(joint_vel) - joint_velocity_limits
-    if excess.max() > 0.0:
-        frame, joint = np.unravel_index(excess.argmax(), excess.shape)
-        raise UserError(
-            f"walk at {walk.speed} m/s: {joint_names[joint]} would turn at {abs(joint_vel[frame, joint]):.2f} rad/s; "
-            f"valid are up to {joint_velocity_limits[joint]}: lower the speed"
-        )

@@ -167,18 +167,3 @@ def _check_is_image(plane: MirrorPlane, source: str, image: np.ndarray, target: 
 
 def _shown(vector: np.ndarray) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"
-
-
-_SIDES = (("left", "right"), ("Left", "Right"), ("l", "r"), ("L", "R"))
-_LEGS = (("LF", "RF"), ("LH", "RH"), ("FL", "FR"), ("RL", "RR"), ("HL", "HR"))
-
-
-def left_right_mirror(model: mujoco.MjModel, joint_names: Sequence[str]) -> SignedPermutation | None:
-    """Of the joints, from the words for sides that are common in names; None where there are no sides."""
-    plane = MirrorPlane(name="left_right", normal="y", swapped=_SIDES + _LEGS)
-    if all(plane.partner(name) == name for name in joint_names):
-        return None
-    try:
-        return mirror_of(model, plane, joint_names).joints
-    except UserError:
-        return None

@@ -12,7 +12,8 @@ import mujoco
 import numpy as np
 
 from consmimic.errors import UserError, unknown
-from consmimic.robots.mirror import MirrorPlane
+from consmimic.method.symmetry import SignedPermutation
+from consmimic.robots.mirror import MirrorPlane, mirror_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,11 @@ class Robot:
     def actuator_indices(self, model: mujoco.MjModel) -> np.ndarray:
         """Where each joint's target is in `ctrl`."""
         return np.array([model.actuator(name).id for name in self.joint_names])
+
+    def left_right(self, model: mujoco.MjModel) -> SignedPermutation | None:
+        """What the mirror does to the joints; None where no joint has a partner on the other side, as in an arm."""
+        planes = [plane for plane in self.mirror_planes if plane.name == "left_right" and plane.swapped]
+        return mirror_of(model, planes[0], self.joint_names).joints if planes else None
 
     def _check(self, model: mujoco.MjModel) -> None:
         joints = [model.joint(i).name for i in range(model.njnt)]

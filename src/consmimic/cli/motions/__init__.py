@@ -45,7 +45,7 @@ class Motions:
     Nothing is ever overwritten. Start with:
 
       consmimic motions convert walk.csv --robot anymal_d --fps 30 --joint-names robot walk.npz
-      consmimic motions retarget humanoid3d_walk.txt walk.npz --robot gr1
+      consmimic motions retarget humanoid3d_walk.txt person.npz --robot gr1
       consmimic motions generate trot trot.npz
       consmimic motions check trot.npz --robot anymal_d
       consmimic motions show trot.npz --robot anymal_d --output trot.html

@@ -15,7 +15,6 @@ from consmimic.cli.options import Flag
 from consmimic.motions.check import check_file
 from consmimic.motions.checks.finding import ClipReport, Finding
 from consmimic.robots import robot_by_name
-from consmimic.robots.mirror import left_right_mirror
 
 COLOURS = {"PASS": "green", "WARN": "yellow", "FAIL": "red", "SKIP": "dim"}
 
@@ -36,7 +35,7 @@ class Check:
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
     """An npz; `consmimic motions convert` makes one of other formats."""
     robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")]
-    """The robot whose clip it is."""
+    """The robot whose clip it is: panda, anymal_d or gr1."""
     loop: Flag = False
     """The clip is meant to be played round and round: a jump at its seam fails."""
     json: Flag = False
@@ -44,8 +43,8 @@ class Check:
 
     def run(self) -> int:
         robot = robot_by_name(self.robot)
-        mirror = left_right_mirror(robot.model(visuals=False), robot.joint_names)
-        report = check_file(self.clip, robot, left_right=mirror, loop=self.loop)
+        left_right = robot.left_right(robot.model(visuals=False))
+        report = check_file(self.clip, robot, left_right=left_right, loop=self.loop)
         if self.json:
             print(json.dumps(report.as_dict(), indent=1))
         else:

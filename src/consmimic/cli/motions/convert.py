@@ -28,7 +28,9 @@ class Convert:
 
     What was taken for granted is printed: the format, the order of quaternions, whether velocities fit. Formats:
     mjlab/BeyondMimic npz, Isaac Lab's humanoid npz, loco-mujoco npz, CSV (x y z qx qy qz qw q...), retargeted LAFAN1,
-    AMP_for_hardware, motion_imitation and DeepMimic texts, amp-rsl-rl npy. Try:
+    AMP_for_hardware, motion_imitation and DeepMimic texts, amp-rsl-rl npy.
+
+    Try:
 
       consmimic motions convert walk.csv --robot anymal_d --fps 30 --joint-names robot walk.npz
       consmimic motions convert a1_trot.txt --robot anymal_d --mapping a1_to_anymal.yaml trot.npz
@@ -40,7 +42,7 @@ class Convert:
     output: NewPath
     """A new file: .npz for a clip, .csv for a table without a header."""
     robot: RobotName
-    """Whose motion it is to be."""
+    """Whose motion it is to be: panda, anymal_d or gr1."""
     fps: OptionalRate = None
     """Frame rate of the file, if it does not say so or is wrong."""
     joint_names: Words = None

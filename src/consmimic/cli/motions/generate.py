@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -20,7 +20,7 @@ from consmimic.tasks.franka_reach import COMMAND, POINTING_DOWN
 
 @dataclass(frozen=True)
 class Reach:
-    """An arm's hand that sways to its goal on a sinusoid."""
+    """An arm's hand that sways to its goal on a sinusoid. In m and s."""
 
     output: NewPath
     """A new .npz."""
@@ -52,7 +52,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class TrotClip:
-    """A quadruped that trots straight ahead at changing speeds, with a limp where asked."""
+    """A quadruped that trots straight ahead at changing speeds, with a limp where asked. In m and s."""
 
     output: NewPath
     """A new .npz."""
@@ -63,24 +63,15 @@ class TrotClip:
     def run(self) -> int:
         robot = robot_by_name(self.robot)
         check_is_new(self.output)
-        _check_is_quadruped(robot)
-        model = robot.model(visuals=False)
-        clip = generate_trot(
-            model,
-            root=root_of(model, robot.joint_names),
-            feet=robot.feet,
-            joint_names=robot.joint_names,
-            default_joint_pos=robot.default_joint_pos,
-            joint_velocity_limits=robot.joint_velocity_limits,
-            trot=self.trot,
-        )
-        save_clip(clip, self.output)
+        if len(robot.feet) != 4:
+            raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a trot needs four")
+        save_clip(generate_trot(**_legged(robot), trot=self.trot), self.output)
         return 0
 
 
 @dataclass(frozen=True)
 class WalkClip:
-    """A humanoid that walks straight ahead as people do, at one speed."""
+    """A humanoid that walks straight ahead as people do, at one speed. In m, rad and s."""
 
     output: NewPath
     """A new .npz."""
@@ -93,23 +84,21 @@ class WalkClip:
         check_is_new(self.output)
         if len(robot.feet) != 2:
             raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a walk needs two")
-        model = robot.model(visuals=False)
-        clip = generate_walk(
-            model,
-            root=root_of(model, robot.joint_names),
-            feet=robot.feet,
-            joint_names=robot.joint_names,
-            default_joint_pos=robot.default_joint_pos,
-            joint_velocity_limits=robot.joint_velocity_limits,
-            walk=self.walk,
-        )
-        save_clip(clip, self.output)
+        save_clip(generate_walk(**_legged(robot), walk=self.walk), self.output)
         return 0
 
 
-def _check_is_quadruped(robot: Robot) -> None:
-    if len(robot.feet) != 4:
-        raise UserError(f"robot {robot.name} has {len(robot.feet)} feet; a trot needs four")
+def _legged(robot: Robot) -> dict[str, Any]:
+    """What the generators of gaits ask of a robot."""
+    model = robot.model(visuals=False)
+    return {
+        "model": model,
+        "root": root_of(model, robot.joint_names),
+        "feet": robot.feet,
+        "joint_names": robot.joint_names,
+        "default_joint_pos": robot.default_joint_pos,
+        "joint_velocity_limits": robot.joint_velocity_limits,
+    }
 
 
 Generator = (
@@ -121,13 +110,13 @@ Generator = (
 
 @dataclass(frozen=True)
 class Generate:
-    """Make a motion; no file is needed. Every number of the motion is a flag.
+    """Make a motion; no file is needed.
 
     Try:
 
+      consmimic motions generate walk walk.npz --speed 1.2
       consmimic motions generate trot slow.npz --speeds 0.3 0.6 --asymmetry 0.5
       consmimic motions generate reach reach.npz --amplitude 0.05
-      consmimic motions generate walk walk.npz --speed 1.2
     """
 
     generator: Annotated[Generator, tyro.conf.arg(name="")]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from consmimic.cli.options import OptionalName
+from consmimic.cli.options import OptionalName, OptionalRate
 from consmimic.errors import UserError, unknown
 from consmimic.motions import Clip
 from consmimic.motions.retarget import (
@@ -38,7 +38,7 @@ class Retarget:
     """
 
     motion: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="IN")]
-    """DeepMimic text, Isaac Lab humanoid npz, motion_imitation text, or with --from-robot a clip of ours."""
+    """DeepMimic, motion_imitation, AMP_for_hardware text, Isaac Lab humanoid npz; with --from-robot a clip of ours."""
     output: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="OUT.npz")]
     """The clip. The report goes beside it, as OUT.json."""
     robot: str
@@ -47,6 +47,8 @@ class Retarget:
     """Whose motion it is: deepmimic, isaaclab, laikago, laikago-model, a1. Default: what the file looks like."""
     from_robot: OptionalName = None
     """The robot of ours that the clip IN is of."""
+    source_fps: OptionalRate = None
+    """Frames per second of IN, where it does not say."""
     fps: float = 50.0
     """Frames per second of the clip."""
     laps: int = 1
@@ -93,7 +95,7 @@ class Retarget:
 
     def _source(self) -> SourceMotion:
         if self.from_robot is None:
-            source, why = read_source(self.motion, self.skeleton)
+            source, why = read_source(self.motion, self.skeleton, self.source_fps)
             print(f"read as {why}")
         elif self.skeleton is not None:
             raise UserError("--skeleton and --from-robot both say whose motion it is; give one of them")

@@ -31,7 +31,7 @@ class Show:
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
     """An npz; `consmimic motions convert` makes one of other formats."""
     robot: Annotated[str, tyro.conf.arg(metavar="ROBOT")]
-    """The robot whose clip it is."""
+    """The robot whose clip it is: panda, anymal_d or gr1."""
     output: OptionalPath = None
     """Page (.html, self-contained) or picture (.png). Default: the clip's name with .html."""
     frames: int = 8

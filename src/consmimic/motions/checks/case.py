@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from consmimic.errors import UserError
 from consmimic.method.symmetry import SignedPermutation
 from consmimic.motions.clip import Clip
+from consmimic.motions.forward import clip_positions, floating_base
 from consmimic.motions.gait import cycle_frames
 from consmimic.motions.inverse_dynamics import Effort, effort
-from consmimic.motions.replay import Replay, Soles, floating_base, generalized_positions
+from consmimic.motions.replay import Replay, Soles
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class Case:
             raise UserError(f"clip '{clip.source}': fps is {clip.fps:g}; valid are {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
         model = robot.model(visuals=False)
         clip = clip.with_joints(robot.joint_names)
-        replay = Replay.of(model, generalized_positions(model, clip, robot.joint_names), clip.fps)
+        replay = Replay.of(model, clip_positions(model, clip, robot.joint_names), clip.fps)
         feet = Soles.of(model, [model.body(foot).id for foot in robot.feet])
         return Case(clip, robot, model, replay, feet, left_right)
 
@@ -106,14 +107,3 @@ class Case:
         """The largest value, (T, J), whose it is, and in which frame."""
         frame, joint = np.unravel_index(int(values.argmax()), values.shape)
         return float(values[frame, joint]), self.robot.joint_names[joint], int(frame)
-
-
-def angle(a: Array, b: Array) -> Array:
-    """Of the rotation from a to b."""  # (…, 4), (…, 4) → (…,)
-    return 2.0 * np.arccos(np.clip(np.abs((a * b).sum(axis=-1)), 0.0, 1.0))
-
-
-def runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Begin and end (exclusive) of each stretch that is true."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,38 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions.clip import Clip
+from consmimic.motions.clip import ARRAYS, Clip
+from consmimic.motions.dialects.recording import LARGEST
+from consmimic.motions.files import Npz
 
 Array = NDArray[np.float64]
 
 
-FIELDS = ("joint_pos", "joint_vel", "body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
-
-
 def read_fields(path: Path) -> dict[str, Any]:
-    """What an npz says, whether or not its numbers are any. Nothing is ever unpickled."""
-    if not path.is_file():
-        raise UserError(f"no clip at {path}")
-    if not zipfile.is_zipfile(path):
-        raise UserError(f"clip '{path}' is not an npz file. To bring in other formats: consmimic motions convert")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in (*FIELDS, "fps", "joint_names", "body_names") if name not in file]
-            if missing:
-                raise UserError(f"{path} lacks {', '.join(missing)}; it has {', '.join(file.files)}")
-            names = {name: tuple(map(str, file[name])) for name in ("joint_names", "body_names")}
-            source = str(file["source"]) if "source" in file else str(path)
-            arrays = {name: file[name].astype(np.float64) for name in FIELDS}
-            return {"fps": float(file["fps"]), "source": source, **names, **arrays}
-    except UserError:
-        raise
-    except Exception as error:  # a damaged file can raise anything
-        raise UserError(f"clip '{path}' cannot be read as npz: {error}") from None
+    """What an npz says, whether or not its numbers are any."""
+    file = Npz(path, "clip")
+    file.require(*ARRAYS, "fps", "joint_names", "body_names")
+    return {
+        "fps": file.number("fps"),
+        "source": file.text("source") if "source" in file else str(path),
+        "joint_names": file.strings("joint_names"),
+        "body_names": file.strings("body_names"),
+        **{name: file.floats(name) for name in ARRAYS},
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Damage:
-    """What had to be made up before a clip could be looked at."""
+    """What was NaN, infinite or larger than any motion gets, and had to be made up before a clip could be looked at."""
 
     values: int = 0
     where: str = ""
@@ -51,7 +41,7 @@ class Damage:
     def of(fields: dict[str, Any]) -> Damage:
         counts = {}
         for name, array in _arrays(fields).items():
-            bad = ~np.isfinite(array)
+            bad = _no_number(array)
             if name == "body_quat_w":
                 norms = np.linalg.norm(np.where(bad, 0.0, array), axis=-1, keepdims=True)
                 bad = bad | ((np.abs(norms - 1.0) > 1e-3) & ~bad.any(axis=-1, keepdims=True))
@@ -80,13 +70,20 @@ def repaired(fields: dict[str, Any]) -> Clip:
 
 def _arrays(fields: dict[str, Any]) -> dict[str, Array]:
     """Those that have frames; what has none is refused when a clip is made of it."""
-    return {name: fields[name] for name in FIELDS if fields[name].ndim >= 2 and len(fields[name])}
+    return {name: fields[name] for name in ARRAYS if fields[name].ndim >= 2 and len(fields[name])}
+
+
+def _no_number(array: Array) -> NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return ~(np.abs(array) <= LARGEST)
 
 
 def _filled(array: Array) -> Array:
+    bad = _no_number(array).reshape(len(array), -1)
+    if not bad.any():
+        return array
     columns = array.reshape(len(array), -1).copy()
-    for column in columns.T:
-        good = np.isfinite(column)
+    for column, good in zip(columns.T, ~bad.T, strict=True):
         if not good.all():
             column[:] = np.interp(np.arange(len(column)), np.flatnonzero(good), column[good]) if good.any() else 0.0
     return columns.reshape(array.shape)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.motions.checks.case import LEFT_OVER, Case, runs
+from consmimic.motions.checks.case import LEFT_OVER, Case
 from consmimic.motions.checks.finding import THRESHOLDS, Finding, judged, skipped
+from consmimic.motions.kinematics import runs
 from consmimic.motions.replay import Replay, Soles
 
 Array = NDArray[np.float64]

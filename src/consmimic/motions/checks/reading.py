@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.motions import kinematics
-from consmimic.motions.checks.case import SHORTEST_FRAMES, Case, angle
+from consmimic.motions.checks.case import SHORTEST_FRAMES, Case
 from consmimic.motions.checks.finding import THRESHOLDS, Finding, judged, skipped
 from consmimic.motions.checks.ground import slips
-from consmimic.motions.replay import Replay, placed
+from consmimic.motions.forward import generalized_positions
+from consmimic.motions.replay import Replay
+from consmimic.motions.rotation import angle_between
 
 Array = NDArray[np.float64]
 
@@ -79,6 +81,18 @@ def _fitted_bodies(case: Case) -> list[str]:
     return [name for name in case.clip.body_names if name in own and name != case.base]
 
 
+def _fitted_legs(case: Case) -> list[str]:
+    """Those of them that are of legs, where there are any: arms may be exchanged too, or not."""
+    fitted = _fitted_bodies(case)
+    legs = set()
+    for foot in case.robot.feet:
+        body = case.model.body(foot).id
+        while body != 0:
+            legs.add(case.model.body(body).name)
+            body = case.model.body_parentid[body]
+    return [name for name in fitted if name in legs] or fitted
+
+
 def _exchanged(case: Case) -> list[tuple[int, ...]]:
     """Every other order of the legs, where all have as many joints."""
     legs = _leg_joints(case)
@@ -106,10 +120,10 @@ def _misfit(case: Case, reading: _Reading) -> float:
     """Mean distance of the bodies from where base and joints put them; a radian counts as 0.1 m. On 100 frames."""
     frames = np.unique(np.linspace(0, len(case.clip) - 1, 100).round().astype(int))
     replay, quaternions = _read(case, reading, frames)
-    fitted = _fitted_bodies(case)
+    fitted = _fitted_legs(case)
     ids, columns = [case.model.body(name).id for name in fitted], [case.clip.body(name) for name in fitted]
     distance = np.linalg.norm(replay.body_pos[:, ids] - case.clip.body_pos_w[frames][:, columns], axis=-1)
-    return float((distance + 0.1 * angle(replay.body_quat[:, ids], quaternions[:, columns])).mean())
+    return float((distance + 0.1 * angle_between(replay.body_quat[:, ids], quaternions[:, columns])).mean())
 
 
 def _lean_and_slip(case: Case, reading: _Reading) -> float:
@@ -137,7 +151,8 @@ def _read(case: Case, reading: _Reading, frames: NDArray[np.intp]) -> tuple[Repl
     if base is not None:
         column = clip.body(base)
         pose = {"base_pos": clip.body_pos_w[frames][:, column], "base_quat": quaternions[:, column]}
-    return Replay.of(case.model, placed(case.model, case.robot.joint_names, joints, **pose), clip.fps), quaternions
+    qpos = generalized_positions(case.model, case.robot.joint_names, joints, **pose)
+    return Replay.of(case.model, qpos, clip.fps), quaternions
 
 
 def bodies_fit_joints(case: Case) -> Finding:
@@ -146,7 +161,7 @@ def bodies_fit_joints(case: Case) -> Finding:
         return skipped("bodies fit joints", "the clip has no bodies but the base to compare with")
     ids, columns = [case.model.body(name).id for name in fitted], [case.clip.body(name) for name in fitted]
     distance = np.linalg.norm(case.replay.body_pos[:, ids] - case.clip.body_pos_w[:, columns], axis=-1)
-    turned = np.median(angle(case.replay.body_quat[:, ids], case.clip.body_quat_w[:, columns]), axis=0)
+    turned = np.median(angle_between(case.replay.body_quat[:, ids], case.clip.body_quat_w[:, columns]), axis=0)
     typical = np.percentile(distance, 95, axis=0)
     worst = int(typical.argmax())
     found = f"{fitted[worst]} is {1000 * typical[worst]:.1f} mm from where base and joints put it"

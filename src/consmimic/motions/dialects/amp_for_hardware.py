@@ -35,6 +35,7 @@ def read(file: MotionFile, options: ReadOptions) -> Recording:
         root_quat=base.root_quat,
         root_lin_vel=rows[:, 31:34] if as_it_stands else None,
         root_ang_vel=rows[:, 34:37] if as_it_stands else None,
+        loops=frames_text.says_loop(file),
         notes=(base.note,),
         warnings=(*warnings, *base.warnings),
     )

@@ -50,6 +50,7 @@ def read(file: MotionFile, options: ReadOptions) -> Recording:
         root_quat=kinematics.slerp(root.root_quat, frames),
         ball_names=BALLS,
         ball_quat=kinematics.slerp(ball_quat, frames),
+        loops=frames_text.says_loop(file),
         notes=(root.note,),
         warnings=(*warnings, *root.warnings),
     )

@@ -45,7 +45,7 @@ def read(file: MotionFile, options: ReadOptions) -> Recording:
         fps=fps,
         joint_names=options.joint_names or npz.strings("dof_names"),
         joint_pos=joint_pos.astype("f8", copy=False),
-        joint_vel=npz.numbers("dof_velocities").astype("f8", copy=False) if "dof_velocities" in npz else None,
+        joint_vel=npz.floats("dof_velocities") if "dof_velocities" in npz else None,
         root_pos=base.root_pos,
         root_quat=base.root_quat,
         body_names=names if as_it_stands else (),

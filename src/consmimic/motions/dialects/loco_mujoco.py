@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from consmimic.errors import UserError
+from consmimic.motions import rotation
 from consmimic.motions.dialects.dialect import Dialect, ReadOptions
 from consmimic.motions.dialects.recording import Array, Recording, check_believable
 from consmimic.motions.dialects.source import MotionFile
-from consmimic.motions.kinematics import quaternion_product
 
 _BASE = ("pelvis_tx", "pelvis_tz", "pelvis_ty", "pelvis_tilt", "pelvis_list", "pelvis_rotation")
 _MOST_JOINTS = 500
@@ -88,14 +88,10 @@ def _frame_rate(positions: Array, velocities: Array | None, asked: float | None,
     return fps, f"frame rate: {fps:g} Hz; the file has none, its velocities fit {fits:.1f} Hz"
 
 
-def _orientation(tilt: Array, list_: Array, rotation: Array) -> Array:
+def _orientation(tilt: Array, list_: Array, turn: Array) -> Array:
     """Hinges about y, x and z, each turned by those before it."""  # 3 × (T,) → (T, 4)
-    turns = []
-    for axis, angle in ((1, tilt), (0, list_), (2, rotation)):
-        turn = np.zeros((len(angle), 4))
-        turn[:, 0], turn[:, 1 + axis] = np.cos(0.5 * angle), np.sin(0.5 * angle)
-        turns.append(turn)
-    return quaternion_product(quaternion_product(turns[0], turns[1]), turns[2])
+    y, x, z = (rotation.about(np.eye(3)[axis], angle) for axis, angle in ((1, tilt), (0, list_), (2, turn)))
+    return rotation.product(rotation.product(y, x), z)
 
 
 LOCO_MUJOCO = Dialect("loco-mujoco", "loco-mujoco's npz", recognise, read)

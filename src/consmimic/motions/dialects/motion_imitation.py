@@ -35,6 +35,7 @@ def read(file: MotionFile, options: ReadOptions) -> Recording:
         joint_pos=kinematics.interpolate(rows[:, 7:], frames),
         root_pos=kinematics.interpolate(base.root_pos, frames),
         root_quat=kinematics.slerp(base.root_quat, frames),
+        loops=frames_text.says_loop(file),
         notes=(base.note,),
         warnings=(*warnings, *base.warnings),
     )

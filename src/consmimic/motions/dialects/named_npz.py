@@ -51,7 +51,7 @@ def read(file: MotionFile, options: ReadOptions) -> Recording:
         fps=fps,
         joint_names=options.joint_names or joint_names,
         joint_pos=joint_pos.astype("f8", copy=False),
-        joint_vel=npz.numbers("joint_vel").astype("f8", copy=False) if "joint_vel" in npz else None,
+        joint_vel=npz.floats("joint_vel") if "joint_vel" in npz else None,
         root_pos=base.root_pos,
         root_quat=base.root_quat,
         root_lin_vel=_of_base(file, "body_lin_vel_w") if as_it_stands else None,

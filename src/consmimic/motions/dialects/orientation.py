@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from consmimic.motions import rotation
 from consmimic.motions.dialects.recording import Array, check_believable, unit_quaternions
-from consmimic.motions.kinematics import quaternion_product
 
 Order = Literal["wxyz", "xyzw"]
 Up = Literal["z", "y"]
@@ -40,8 +40,7 @@ class Convention:
         """In a world with z up, of a base with x forward and z up; wxyz."""  # (…, 3), (…, 4)
         q = quaternion if self.order == "wxyz" else quaternion[..., [3, 0, 1, 2]]
         world = _TURNS["x forward, z up" if self.up == "z" else "x forward, y up"]
-        base_back = _TURNS[self.base] * [1.0, -1.0, -1.0, -1.0]
-        turned = quaternion_product(quaternion_product(world, q), base_back)
+        turned = rotation.product(rotation.product(world, q), rotation.inverse(_TURNS[self.base]))
         if self.up == "y":
             position = np.stack([position[..., 0], -position[..., 2], position[..., 1]], axis=-1)
         return position, turned

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 FRAME_RATES = (1.0, 10_000.0)
 """Hz that are believed."""
-_LARGEST = 1e5
+LARGEST = 1e5
 """Of any number in a motion: rad, m, rad/s, m/s."""
 
 
@@ -38,6 +38,8 @@ class Recording:
     body_names: tuple[str, ...] = ()
     body_pos: NDArray | None = None  # (T, B, 3), in the file's own precision
     body_quat: NDArray | None = None  # (T, B, 4)
+    loops: bool = False
+    """Whether the file says that its end goes on with its beginning."""
     notes: tuple[str, ...] = ()
     """What was assumed or found out on the way, and why."""
     warnings: tuple[str, ...] = ()
@@ -90,7 +92,7 @@ class Recording:
 def check_believable(values: NDArray, what: str) -> None:
     """Finite, and not larger than any motion gets."""
     with np.errstate(invalid="ignore"):
-        bad = ~(np.abs(values) <= _LARGEST)
+        bad = ~(np.abs(values) <= LARGEST)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         raise UserError(f"{what} is {values[at]:g} in frame {at[0]}; no motion has such a number")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.motions import kinematics
+from consmimic.motions.kinematics import runs
 from consmimic.motions.retarget.source import SourceMotion
 
 Array = NDArray[np.float64]
@@ -89,12 +90,6 @@ def without_short(flags: Flags, fps: float) -> Flags:
             if first > 0 and end < len(flags) and (end - first) / fps < seconds:
                 flags[first:end] = not wanted
     return flags
-
-
-def runs(flags: Flags) -> list[tuple[int, int]]:
-    """First frame of each run of true ones and the frame after its last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
 def _slope(times: Array, heights: Array) -> float:

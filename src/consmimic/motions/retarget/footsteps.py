@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.motions.retarget import rotation
-from consmimic.motions.retarget.contacts import Flags, runs
+from consmimic.motions import rotation
+from consmimic.motions.kinematics import runs
+from consmimic.motions.retarget.contacts import Flags
 
 Array = NDArray[np.float64]
 

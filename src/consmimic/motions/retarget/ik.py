@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
+from consmimic.motions.forward import base_qpos
 from consmimic.motions.retarget.correspondence import Correspondence
 from consmimic.motions.retarget.targets import Targets
 
@@ -116,9 +117,8 @@ def solve(
     hinges = [model.joint(joint).name for joint in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_HINGE)]
     steps = mink.VelocityLimit(model, dict.fromkeys(hinges, _LARGEST_STEP))  # of iterations 1 s long
     limits: list[mink.Limit] = [mink.ConfigurationLimit(model), steps]
-    root = int(model.jnt_qposadr[int(model.body(pairs.base).jntadr[0])])
     beginning = start.copy()
-    beginning[root : root + 7] = [*aims.base_pos[0], *aims.base_quat[0]]
+    beginning[base_qpos(model, pairs.base)] = [*aims.base_pos[0], *aims.base_quat[0]]
     configuration.update(beginning)
     step = None if joint_velocity_limits is None else _step_limit(model, joint_velocity_limits, fps)
     if step is not None:

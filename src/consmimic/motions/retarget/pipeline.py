@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions import kinematics
+from consmimic.motions import rotation
 from consmimic.motions.clip import Clip
-from consmimic.motions.retarget import rotation, seams
+from consmimic.motions.forward import base_qpos, bodies_of, posed_clip
+from consmimic.motions.retarget import seams
 from consmimic.motions.retarget.contacts import Flags, Ground, levelled, stances
 from consmimic.motions.retarget.correspondence import Correspondence
 from consmimic.motions.retarget.report import Distance, RetargetReport, deepest, largest_slip, shares_at_limit
-from consmimic.motions.retarget.robots import body_poses
+from consmimic.motions.retarget.robots import poses_by_name
 from consmimic.motions.retarget.sampling import repeats, resampled, without_repeats
 from consmimic.motions.retarget.source import SourceMotion
 from consmimic.motions.retarget.targets import FootTarget, Proportions, Targets, targets, with_rolling
@@ -110,7 +111,16 @@ def retarget(
         solution, aims = _solved(staged, model, pairs, start, settings.fps, limits=limits)
 
     coordinates = _facing_forward(model, pairs.base, solution[staged.kept])
-    clip = _clip(model, joint_names, coordinates, settings.fps, source=_told(source, robot, staged))
+    clip = posed_clip(
+        model,
+        fps=settings.fps,
+        joint_names=joint_names,
+        joint_pos=coordinates[:, [int(model.joint(name).qposadr[0]) for name in joint_names]],
+        base_pos=coordinates[:, base_qpos(model, pairs.base)][:, :3],
+        base_quat=coordinates[:, base_qpos(model, pairs.base)][:, 3:],
+        bodies=bodies_of(model, pairs.base),
+        source=_told(source, robot, staged),
+    )
     report = _report(staged, solution, aims, clip, source, robot, model, pairs, limits, settings, copies)
     return Retargeted(clip, report, {body: foot.stance[staged.kept] for body, foot in staged.locked.feet.items()})
 
@@ -215,7 +225,7 @@ def _solved(
     aims = staged.locked
     solution = solve(model, pairs, aims, start=start, fps=fps, joint_velocity_limits=limits)
     for _ in range(_ROLLING_ROUNDS if balls else 0):
-        aims = with_rolling(aims, staged.locked, body_poses(model, balls, solution)[1])
+        aims = with_rolling(aims, staged.locked, poses_by_name(model, balls, solution)[1])
         solution = solve(model, pairs, aims, start=start, fps=fps, joint_velocity_limits=limits)
     return solution, aims
 
@@ -241,7 +251,7 @@ def _default_coordinates(
 
 def _too_narrow(staged: _Stage, solution: Array, model: mujoco.MjModel, pairs: Correspondence) -> float:
     """How far the base is pushed away sideways from a foot that stands: where hips cannot swing legs further in."""
-    places, turns = body_poses(model, [pairs.base], solution)
+    places, turns = poses_by_name(model, [pairs.base], solution)
     aside = rotation.rotate(rotation.inverse(turns[pairs.base]), places[pairs.base] - staged.locked.base_pos)[:, 1]
     pushed = [0.0]
     for body, foot in staged.locked.feet.items():
@@ -260,35 +270,20 @@ def _speed_shares(model: mujoco.MjModel, solution: Array, limits: Mapping[str, f
 
 def _facing_forward(model: mujoco.MjModel, base: str, coordinates: Array) -> Array:
     """Moved to the origin and turned about z; nothing else changes."""
-    root = int(model.jnt_qposadr[int(model.body(base).jntadr[0])])
-    place, turn = coordinates[:, root : root + 3], coordinates[:, root + 3 : root + 7]
+    pose = coordinates[:, base_qpos(model, base)]
+    place, turn = pose[:, :3], pose[:, 3:]
     yaw = np.unwrap(rotation.yaw_of(turn))
     heading = yaw[0] if abs(yaw[-1] - yaw[0]) > _TURNING else float(yaw.mean())
     back = rotation.from_yaw(np.array(-heading))
     moved = coordinates.copy()
-    moved[:, root : root + 3] = rotation.rotate(back, place - place[0] * [1.0, 1.0, 0.0])
-    moved[:, root + 3 : root + 7] = rotation.product(np.broadcast_to(back, turn.shape), turn)
-    return moved
-
-
-def _clip(model: mujoco.MjModel, joint_names: tuple[str, ...], coordinates: Array, fps: float, *, source: str) -> Clip:
-    bodies = [model.body(index).name for index in range(1, model.nbody)]
-    places, turns = body_poses(model, bodies, coordinates)
-    body_pos = np.stack([places[name] for name in bodies], axis=1)
-    body_quat = np.stack([turns[name] for name in bodies], axis=1)
-    joint_pos = coordinates[:, [int(model.joint(name).qposadr[0]) for name in joint_names]]
-    return Clip(
-        fps=fps,
-        joint_names=joint_names,
-        joint_pos=joint_pos,
-        joint_vel=kinematics.linear_velocity(joint_pos, fps),
-        body_names=tuple(bodies),
-        body_pos_w=body_pos,
-        body_quat_w=body_quat,
-        body_lin_vel_w=kinematics.linear_velocity(body_pos, fps),
-        body_ang_vel_w=kinematics.angular_velocity(body_quat, fps),
-        source=source,
+    moved[:, base_qpos(model, base)] = np.concatenate(
+        [
+            rotation.rotate(back, place - place[0] * [1.0, 1.0, 0.0]),
+            rotation.product(np.broadcast_to(back, turn.shape), turn),
+        ],
+        axis=1,
     )
+    return moved
 
 
 def _told(source: SourceMotion, robot: str, staged: _Stage) -> str:
@@ -311,7 +306,7 @@ def _report(
 ) -> RetargetReport:
     kept, locked, plain = staged.kept, aims, staged.plain
     bodies = list(clip.body_names)
-    places, turns = body_poses(model, bodies, solution)
+    places, turns = poses_by_name(model, bodies, solution)
     feet = {body: _cut(foot, kept) for body, foot in locked.feet.items()}
     aimed = {}
     followed = {}

@@ -1,7 +1,6 @@
-"""Unitree's Laikago and A1, as the text motions of motion_imitation and PyBullet have them.
+"""Unitree's Laikago and A1, as the text motions of motion_imitation, PyBullet and AMP_for_hardware have them.
 
-Columns: root x y z, quaternion xyzw, then abduction, hip and knee of FR, FL, RR, RL; with 20 columns the frame's
-duration comes first. Points are named {LF,RF,LH,RH}_{hip,knee,foot}.
+Joints: abduction, hip and knee of FR, FL, RR, RL. Points are named {LF,RF,LH,RH}_{hip,knee,foot}.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.errors import UserError, unknown
-from consmimic.motions.retarget import rotation
-from consmimic.motions.retarget.humans import frame_rate, read_frames, says_loop, unit
-from consmimic.motions.retarget.source import SourceMotion
+from consmimic.motions import rotation
+from consmimic.motions.dialects.recording import Recording
+from consmimic.motions.retarget.source import SourceMotion, base_of
 
 Array = NDArray[np.float64]
 
 LEGS = ("RF", "LF", "RH", "LH")
 """In the order of the files."""
-QUADRUPED_COLUMNS = (19, 20)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +39,6 @@ class Quadruped:
     """Added to the angles in the file: abduction, hip, knee."""
     stance: tuple[float, float, float]
     """Angles in the file, standing at ease."""
-    rest_quat: tuple[float, float, float, float]
-    """The file's root orientation (wxyz) of a robot that is level and faces +x."""
     right_abduction: float
     """Which way the right legs' abduction counts in the file: 1 outwards, as the left ones', −1 inwards."""
 
@@ -62,7 +57,6 @@ class Quadruped:
         return hip_point, knee_point, knee_point + rotation.rotate(shank_turn, shank)
 
 
-_SIDE_ON = (0.5, 0.5, 0.5, 0.5)  # Laikago's model has y up and z forward
 _LAIKAGO = {
     # PyBullet's laikago_toes.urdf (pybullet 3.2.7, pybullet_data/laikago, E. Coumans; model used by permission of
     # Unitree). Left and right upper offsets differ there by 2 mm; their mean is taken.
@@ -72,7 +66,6 @@ _LAIKAGO = {
     "thigh": (-0.1422, -0.02069, -0.20833),
     "shank": (-0.022, 0.0, -0.25),
     "foot_radius": 0.03,
-    "rest_quat": _SIDE_ON,
 }
 SKELETONS = {
     # PyBullet's laikago_walk counts as the robot's software does: thighs hang down at 0, abduction to one side.
@@ -91,42 +84,29 @@ SKELETONS = {
         foot_radius=0.02,
         zero=(0.0, 0.0, 0.0),
         stance=(0.0, 0.9, -1.8),
-        rest_quat=(1.0, 0.0, 0.0, 0.0),
         right_abduction=-1.0,
     ),
 }
 
 
-def read_quadruped(path: Path, skeleton: str) -> SourceMotion:
-    """A text motion of 19 or 20 columns, with the skeleton it was made for."""
-    if skeleton not in SKELETONS:
-        raise unknown("skeleton", skeleton, SKELETONS)
-    body = SKELETONS[skeleton]
-    document, frames = read_frames(path, QUADRUPED_COLUMNS)
-    if frames.shape[1] == 20:
-        seconds, frames = frames[:, 0], frames[:, 1:]
-    else:
-        duration = document.get("FrameDuration")
-        if not isinstance(duration, int | float):
-            raise UserError(f"motion '{path}': FrameDuration is {duration}; it must be a number of seconds")
-        seconds = np.full(len(frames), float(duration))
-    root_pos, xyzw, angles = np.split(frames, (3, 7), axis=1)
-    turned = rotation.product(unit(np.roll(xyzw, 1, axis=1), path), rotation.inverse(np.array(body.rest_quat)))
+def from_quadruped(recording: Recording, body: Quadruped) -> SourceMotion:
+    """With the skeleton that the motion was made for: its files do not say which."""
+    root_pos, root_quat = base_of(recording)
     points = {}
     for column, leg in zip(range(0, 12, 3), LEGS, strict=True):
-        places = body.leg(leg, angles[:, column : column + 3])
+        places = body.leg(leg, recording.joint_pos[:, column : column + 3])
         for joint, place in zip(("hip", "knee", "foot"), places, strict=True):
-            points[f"{leg}_{joint}"] = root_pos + rotation.rotate(turned, place)
+            points[f"{leg}_{joint}"] = root_pos + rotation.rotate(root_quat, place)
     return SourceMotion(
-        name=path.name,
-        fps=frame_rate(path, seconds),
+        name=Path(recording.source).name,
+        fps=recording.fps,
         root_pos=root_pos,
-        root_quat=turned,
+        root_quat=root_quat,
         points=points,
         turns={},
         feet={leg: (f"{leg}_foot",) for leg in LEGS},
         stance={f"{leg}_foot": body.leg(leg, np.array([body.stance]))[2][0] for leg in LEGS},
         foot_height=body.foot_radius,
         touch_radius=body.foot_radius,
-        loops=says_loop(document),
+        loops=recording.loops,
     )

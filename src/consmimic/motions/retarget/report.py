@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from consmimic.errors import UserError
-from consmimic.motions.retarget import rotation
-from consmimic.motions.retarget.contacts import runs
+from consmimic.motions import rotation
+from consmimic.motions.kinematics import runs
 from consmimic.motions.retarget.targets import FootTarget
 
 Array = NDArray[np.float64]

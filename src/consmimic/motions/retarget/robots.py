@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
+from consmimic.motions import rotation
 from consmimic.motions.clip import Clip
-from consmimic.motions.retarget import rotation
+from consmimic.motions.forward import clip_positions, is_floating, poses
 from consmimic.motions.retarget.correspondence import Correspondence
 from consmimic.motions.retarget.soles import Sole
 from consmimic.motions.retarget.source import SourceMotion
@@ -30,14 +31,16 @@ def from_robot(
     loops: bool = False,
 ) -> SourceMotion:
     """The named points of the robot that the clip is of, by forward kinematics."""
-    coordinates = generalized(model, pairs.base, clip)
+    if not is_floating(model, pairs.base):
+        raise UserError(f"'{pairs.base}' is no free base: only robots that float can be retargeted")
+    coordinates = clip_positions(model, clip, clip.joint_names)
     names = sorted({body for leg in pairs.legs for body in leg.bodies} | {b for arm in pairs.arms for b in arm.bodies})
     wanted = [pairs.base, *([pairs.torso] if pairs.torso else []), *names]
-    places, turns = body_poses(model, wanted, coordinates)
+    places, turns = poses_by_name(model, wanted, coordinates)
     rest = np.array(model.qpos0)
     for name, angle in default_joint_pos.items():
         rest[int(model.joint(name).qposadr[0])] = angle
-    rest_places, rest_turns = body_poses(model, wanted, rest[None])
+    rest_places, rest_turns = poses_by_name(model, wanted, rest[None])
 
     points, orientations, feet, stance = {}, {}, {}, {}
     soles = {leg.bodies[2]: Sole.of(model, leg.bodies[2]) for leg in pairs.legs}
@@ -80,31 +83,11 @@ def from_robot(
     )
 
 
-def generalized(model: mujoco.MjModel, base: str, clip: Clip) -> Array:
-    """`qpos` of each frame of a clip whose bodies include the free base."""  # (T, nq)
-    joint = int(model.body(base).jntadr[0])
-    if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
-        raise UserError(f"'{base}' is no free base: only robots that float can be retargeted")
-    start = int(model.jnt_qposadr[joint])
-    coordinates = np.tile(model.qpos0, (len(clip), 1))
-    column = clip.body(base)
-    coordinates[:, start : start + 3] = clip.body_pos_w[:, column]
-    coordinates[:, start + 3 : start + 7] = clip.body_quat_w[:, column]
-    coordinates[:, [int(model.joint(name).qposadr[0]) for name in clip.joint_names]] = clip.joint_pos
-    return coordinates
-
-
-def body_poses(
-    model: mujoco.MjModel, bodies: list[str], coordinates: Array
+def poses_by_name(
+    model: mujoco.MjModel, bodies: Sequence[str], coordinates: Array
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Positions and quaternions by body, by forward kinematics."""
-    data = mujoco.MjData(model)
-    ids = [model.body(name).id for name in bodies]
-    places, turns = np.empty((len(coordinates), len(ids), 3)), np.empty((len(coordinates), len(ids), 4))
-    for frame, qpos in enumerate(coordinates):
-        data.qpos[:] = qpos
-        mujoco.mj_kinematics(model, data)
-        places[frame], turns[frame] = data.xpos[ids], data.xquat[ids]
+    """Positions and quaternions, by forward kinematics."""  # (T, nq) → (T, 3), (T, 4) each
+    places, turns = poses(model, coordinates, [model.body(name).id for name in bodies])
     return (
         {name: places[:, column] for column, name in enumerate(bodies)},
         {name: turns[:, column] for column, name in enumerate(bodies)},

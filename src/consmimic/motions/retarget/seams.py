@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.motions.retarget import rotation
+from consmimic.motions import rotation
 from consmimic.motions.retarget.source import SourceMotion
 
 Array = NDArray[np.float64]

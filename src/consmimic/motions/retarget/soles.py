@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError
-from consmimic.motions.retarget import rotation
+from consmimic.motions import rotation
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consmimic.errors import UserError, unknown
+from consmimic.motions.dialects.recording import Recording
 
 Array = NDArray[np.float64]
+
+
+def base_of(recording: Recording) -> tuple[Array, Array]:
+    """Position and orientation."""
+    if recording.root_pos is None or recording.root_quat is None:
+        raise UserError(f"motion '{recording.source}' does not say where its base is")
+    return recording.root_pos, recording.root_quat
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

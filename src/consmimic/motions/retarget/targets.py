@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.motions.retarget import rotation
+from consmimic.motions import rotation
 from consmimic.motions.retarget.contacts import Flags
 from consmimic.motions.retarget.correspondence import ArmPair, Correspondence, LegPair
 from consmimic.motions.retarget.footsteps import planted, rolling, swing_share

@@ -6,6 +6,7 @@ configurations of Fourier's and others; masses, gains and limits of the model it
 
 from pathlib import Path
 
+from consmimic.robots.mirror import MirrorPlane
 from consmimic.robots.robot import Robot
 
 _LEG = {  # joint: default angle (FFTAI/Wiki-GRx-Gym, commit c91bbba) and speed limit (the URDF's)
@@ -45,4 +46,5 @@ GR1 = Robot(
     joint_velocity_limits=tuple(speed for _, speed in _JOINTS.values()),
     root_height=0.898268,
     feet=("left_foot_roll_link", "right_foot_roll_link"),
+    mirror_planes=(MirrorPlane(name="left_right", normal="y", swapped=(("left", "right"),)),),
 )

@@ -1,4 +1,7 @@
-"""Rotations of whole motions: quaternions wxyz as numpy arrays over the last axis."""
+"""Rotations of whole motions: quaternions wxyz as numpy arrays over the last axis, for files and generators.
+
+Those of running simulations are torch tensors: :mod:`consmimic.rotations`.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,17 @@ def yrp(quaternion: Array) -> tuple[Array, Array, Array]:
 
 def yaw_of(quaternion: Array) -> Array:
     return yrp(quaternion)[0]
+
+
+def heading(quaternion: Array) -> Array:
+    """Where the x axis points, seen from above."""  # (…, 4) → (…,)
+    w, x, y, z = np.moveaxis(quaternion, -1, 0)
+    return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def angle_between(a: Array, b: Array) -> Array:
+    """Angle of the rotation from a to b, in [0, π]."""  # (…, 4), (…, 4) → (…,)
+    return 2.0 * np.arccos(np.clip(np.abs((a * b).sum(axis=-1)), 0.0, 1.0))
 
 
 def exp(rotation_vector: Array) -> Array:
