@@ -65,9 +65,8 @@ def check_clip(
 
 def _check_size(path: Path, fields: dict[str, Any], robot: CheckedRobot) -> None:
     """Checks hold poses of all bodies and what follows from them for all frames at once."""
-    arrays = [fields[name] for name in ARRAYS]
-    frames = max((len(array) for array in arrays if array.ndim), default=0)
-    size = sum(array.nbytes for array in arrays) + frames * _BYTES_PER_BODY * robot.model(visuals=False).nbody
+    frames = len(fields["joint_pos"])
+    size = sum(fields[name].nbytes for name in ARRAYS) + frames * _BYTES_PER_BODY * robot.model(visuals=False).nbody
     if size > memory_budget(path):
         raise UserError(
             f"{path}: to check its {frames} frames would take {size / 1e6:.0f} MB of memory; valid are up to "

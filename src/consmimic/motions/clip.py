@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,17 @@ ARRAYS = {  # field → trailing shape; J joints, B bodies
     "body_lin_vel_w": ("B", 3),
     "body_ang_vel_w": ("B", 3),
 }
+
+
+def check_shapes(arrays: Mapping[str, np.ndarray], joints: int, bodies: int, what: str) -> None:
+    """Whether all are of as many frames, joints and bodies as they should be."""
+    sizes: dict[str | int, int] = {"J": joints, "B": bodies}
+    if arrays["joint_pos"].ndim == 0 or len(arrays["joint_pos"]) == 0:
+        raise UserError(f"{what} has no frames")
+    for name, trailing in ARRAYS.items():
+        expected = (len(arrays["joint_pos"]), *(sizes.get(size, size) for size in trailing))
+        if arrays[name].shape != expected:
+            raise UserError(f"{what}: {name} has shape {arrays[name].shape}, expected {expected}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,15 +57,9 @@ class Clip:
             names = getattr(self, field)
             if len(set(names)) != len(names):
                 raise UserError(f"clip '{self.source}': {field} has a name twice: {', '.join(names)}")
-        sizes = {"J": len(self.joint_names), "B": len(self.body_names)}
-        frames = len(self.joint_pos)
-        if frames == 0:
-            raise UserError(f"clip '{self.source}' has no frames")
-        for name, trailing in ARRAYS.items():
-            array = getattr(self, name)
-            expected = (frames, *(sizes.get(size, size) for size in trailing))
-            if array.shape != expected:
-                raise UserError(f"clip '{self.source}': {name} has shape {array.shape}, expected {expected}")
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        check_shapes(arrays, len(self.joint_names), len(self.body_names), f"clip '{self.source}'")
+        for name, array in arrays.items():
             if not np.isfinite(array).all():
                 frame = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise UserError(f"clip '{self.source}': {name} is not finite (NaN or inf) in frame {frame}")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from consmimic.errors import UserError
-from consmimic.motions.clip import ARRAYS, Clip
+from consmimic.motions.clip import ARRAYS, Clip, check_shapes
 from consmimic.motions.dialects.recording import LARGEST
 from consmimic.motions.files import Npz
 
@@ -21,13 +20,11 @@ def read_fields(path: Path) -> dict[str, Any]:
     """What an npz says, whether or not its numbers are any."""
     file = Npz(path, "clip")
     file.require(*ARRAYS, "fps", "joint_names", "body_names")
-    return {
-        "fps": file.number("fps"),
-        "source": file.text("source") if "source" in file else str(path),
-        "joint_names": file.strings("joint_names"),
-        "body_names": file.strings("body_names"),
-        **{name: file.floats(name) for name in ARRAYS},
-    }
+    joints, bodies = file.strings("joint_names"), file.strings("body_names")
+    arrays = {name: file.floats(name) for name in ARRAYS}
+    check_shapes(arrays, len(joints), len(bodies), str(path))
+    source = file.text("source") if "source" in file else str(path)
+    return {"fps": file.number("fps"), "source": source, "joint_names": joints, "body_names": bodies, **arrays}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +37,8 @@ class Damage:
     @staticmethod
     def of(fields: dict[str, Any]) -> Damage:
         counts = {}
-        for name, array in _arrays(fields).items():
+        for name in ARRAYS:
+            array = fields[name]
             bad = _no_number(array)
             if name == "body_quat_w":
                 norms = np.linalg.norm(np.where(bad, 0.0, array), axis=-1, keepdims=True)
@@ -57,20 +55,11 @@ class Damage:
 
 def repaired(fields: dict[str, Any]) -> Clip:
     """A clip in which what is not a number is a straight line between what is."""
-    if fields["joint_pos"].ndim != 2:
-        raise UserError(f"clip '{fields['source']}': joint_pos has shape {fields['joint_pos'].shape}, expected (T, J)")
-    mended: dict[str, Any] = {name: _filled(array) for name, array in _arrays(fields).items()}
-    if "body_quat_w" in mended:
-        quaternions = mended["body_quat_w"]
-        norms = np.linalg.norm(quaternions, axis=-1, keepdims=True)
-        unit = np.where(norms > 1e-6, quaternions / np.maximum(norms, 1e-6), [1.0, 0.0, 0.0, 0.0])
-        mended["body_quat_w"] = unit if quaternions.shape[-1:] == (4,) else quaternions
+    mended: dict[str, Any] = {name: _filled(fields[name]) for name in ARRAYS}
+    quaternions = mended["body_quat_w"]
+    norms = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    mended["body_quat_w"] = np.where(norms > 1e-6, quaternions / np.maximum(norms, 1e-6), [1.0, 0.0, 0.0, 0.0])
     return Clip(**(fields | mended))
-
-
-def _arrays(fields: dict[str, Any]) -> dict[str, Array]:
-    """Those that have frames; what has none is refused when a clip is made of it."""
-    return {name: fields[name] for name in ARRAYS if fields[name].ndim >= 2 and len(fields[name])}
 
 
 def _no_number(array: Array) -> NDArray[np.bool_]:
