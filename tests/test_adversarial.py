@@ -73,7 +73,7 @@ def config(**style: Any) -> dict[str, Any]:
         "critic": dict(model),
         "algorithm": {
             "class_name": "consmimic.learner:ConsMimicPPO",
-            "constraint_cfg": {"alpha": 0.5, "warmup_min_iterations": 1, "warmup_max_iterations": 1},
+            "fixed_weight_cfg": {"style_weight": 0.5, "mix": "advantages"},  # no warm-up: style counts at once
             "style_cfg": {"source": "adversarial", "hidden_dims": (16,), "updates": 3, "batch_size": 32} | style,
         },
     }
@@ -93,6 +93,24 @@ def learn(runner: OnPolicyRunner, iterations: int) -> list[dict[str, float]]:
     runner.alg.on_iteration = reports.append
     runner.learn(iterations)
     return [report.scalars for report in reports]
+
+
+def test_in_the_warm_up_it_neither_scores_nor_learns():
+    cfg = config()
+    del cfg["algorithm"]["fixed_weight_cfg"]
+    cfg["algorithm"]["constraint_cfg"] = {"alpha": 0.5, "warmup_min_iterations": 2, "warmup_max_iterations": 2}
+    torch.manual_seed(0)
+    runner = OnPolicyRunner(Walk(), cfg, None, "cpu")
+    source = runner.alg.style_source
+    before = [parameter.clone() for parameter in source.discriminator.parameters()]
+    first, second = learn(runner, 2)
+    assert first["style_reward"] == second["style_reward"] == 0.0
+    assert "style_separation" not in first | second
+    assert all(torch.equal(a, b) for a, b in zip(before, source.discriminator.parameters(), strict=True))
+    third, fourth = learn(runner, 2)
+    assert "style_separation" in third
+    assert fourth["style_reward"] > 0.0
+    assert not all(torch.equal(a, b) for a, b in zip(before, source.discriminator.parameters(), strict=True))
 
 
 # ---------------------------------------------------------------- transitions
@@ -162,7 +180,6 @@ def test_it_learns_to_tell_the_clip_from_the_policy():
 
 def test_task_only_trains_no_discriminator():
     cfg = config()
-    cfg["algorithm"].pop("constraint_cfg")
     cfg["algorithm"]["fixed_weight_cfg"] = {"style_weight": 0.0}
     torch.manual_seed(0)
     runner = OnPolicyRunner(Walk(), cfg, None, "cpu")

@@ -37,6 +37,8 @@ class AdversarialStyle:
     may give ``style_mirrors()``. Rewards are those of the discriminator as it was during the rollout.
     """
 
+    learns = True
+
     def __init__(self, config: StyleConfig, env: VecEnv, obs: TensorDict, steps: int, device: str) -> None:
         groups = list(obs.keys())
         if GROUP not in groups:

@@ -24,6 +24,11 @@ class Mixing(Protocol):
     """False: the environment may have no style at all."""
 
     @property
+    def hears_style(self) -> bool:
+        """Whether the next update depends on the style: not in a warm-up."""
+        ...
+
+    @property
     def multiplier(self) -> float:
         """The λ that Eq. 8 sees now."""
         ...
@@ -49,6 +54,10 @@ class ConstrainedMixing:
 
     def __init__(self, config: ConstraintConfig) -> None:
         self.constraint = Constraint(config=config)
+
+    @property
+    def hears_style(self) -> bool:
+        return self.constraint.best_value is not None
 
     @property
     def multiplier(self) -> float:
@@ -101,6 +110,10 @@ class FixedMixing:
         self.mix = mix
         self.needs_style = style_weight > 0.0
         self.uses_style_critic = mix == "advantages" and style_weight > 0.0
+
+    @property
+    def hears_style(self) -> bool:
+        return self.needs_style
 
     @property
     def multiplier(self) -> float:

@@ -123,7 +123,7 @@ class ConsMimicPPO(PPO):
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         step = self.storage.step
-        if self.mixing.needs_style or self.style_source.has_reward(extras):
+        if self._wants_style() or self.style_source.has_reward(extras):
             made = Step(index=step, before=self.transition.observations, after=obs, dones=dones, extras=extras)
             style = self._style_scale * self.style_source.reward(made).to(self.device)
         else:
@@ -159,6 +159,7 @@ class ConsMimicPPO(PPO):
         st.advantages = combined_advantage(st.returns - st.values, advantages.unsqueeze(-1), multiplier)
 
     def update(self) -> dict[str, float]:
+        scored = self._wants_style()  # as in the rollout; below the warm-up may end
         losses = super().update()
         if self.mixing.uses_style_critic:
             losses["style_value"] = self._update_style_critic()
@@ -168,7 +169,7 @@ class ConsMimicPPO(PPO):
         scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma), settled)
         if not settled and not scalars.get("warmup", 1.0):
             self._env.settle_commands()  # type: ignore[attr-defined]
-        if self.mixing.needs_style:
+        if scored:
             scalars |= self.style_source.update()
         if hasattr(self._env, "command_range"):
             scalars["command_range"] = float(self._env.command_range)  # type: ignore[attr-defined]
@@ -224,6 +225,9 @@ class ConsMimicPPO(PPO):
     def eval_mode(self) -> None:
         super().eval_mode()
         self.style_critic.eval()
+
+    def _wants_style(self) -> bool:
+        return self.mixing.hears_style or (self.mixing.needs_style and not self.style_source.learns)
 
     def _iteration_log(self, step: int, extras: dict[str, Any]) -> dict[str, Any] | None:
         """The iteration's first log, which update() adds to: rsl_rl 5.0 logs only the keys of that one."""

@@ -62,6 +62,9 @@ class Step:
 class StyleSource(Protocol):
     """Scores the steps of a rollout while it is collected, and may learn from them when it is complete."""
 
+    learns: bool
+    """Then it stays out of the warm-up: there it would only learn to tell a policy that does not care for style."""
+
     def has_reward(self, extras: dict[str, Any]) -> bool:
         """Whether the environment gave a style reward along, which costs nothing to look at."""
         ...
@@ -81,6 +84,8 @@ class StyleSource(Protocol):
 
 class EnvironmentStyle:
     """The environment knows the clip and computes the style reward itself (Eq. 1)."""
+
+    learns = False
 
     def has_reward(self, extras: dict[str, Any]) -> bool:
         return "style_reward" in extras
