@@ -358,7 +358,8 @@ PRESETS = {
         desired_kl=0.02,
         entropy_coef=0.002,
         style=StyleConfig(source="adversarial", hidden_dims=(256, 128), updates=8, batch_size=512),
-        constraint=ConstraintConfig(margin=0.05, warmup_min_iterations=200, warmup_max_iterations=260),
+        # Task-only training still gains 15 % between the warm-up's end and the last iteration (docs/departures.md, 41).
+        constraint=ConstraintConfig(margin=0.11, warmup_min_iterations=200, warmup_max_iterations=260),
         exploration=ExplorationConfig(std_floor=0.2),
     ),
     "paper": Preset(
