@@ -148,8 +148,9 @@ class TaskEnv(VecEnv):
             self._inputs = replace(self._inputs, memory=self.task.memory.note(state))
         if not self._growth.settled:
             grown = self._growth.step(state)
-            # Now, not only when they are drawn anew: else the range would grow on what smaller commands show.
-            self._inputs = replace(self._inputs, command=grown * self._inputs.command)
+            if grown > 1.0:
+                # Now, not only when they are drawn anew: else the range would grow on what smaller commands show.
+                self._inputs = replace(self._inputs, command=grown * self._inputs.command)
 
         observations = self._observe(state)
         extras: dict[str, Any] = {"time_outs": time_outs}
