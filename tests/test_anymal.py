@@ -231,7 +231,13 @@ def test_every_robot_has_a_body_of_its_own_within_isaac_labs_ranges():
 
 
 def test_commands_grow_while_they_are_followed_and_only_then():
-    growth = Growth(start=0.2, following=lambda s: torch.ones(len(s.command)), enough=0.5, seconds=1.0)
+    growth = Growth(
+        start=0.2,
+        following=lambda s: torch.full((len(s.command),), 0.7),
+        standing=lambda s: torch.full((len(s.command),), 0.4),
+        enough=0.25,
+        seconds=1.0,
+    )
     env = make(**{**CALM, "growth": growth, "terminated": None})
     assert not env.commands_settled
     asked = env.state().command
@@ -240,9 +246,9 @@ def test_commands_grow_while_they_are_followed_and_only_then():
         env.step(torch.zeros(N, 12))
         steps += 1
     assert_close(env.state().command, 5.0 * asked)  # those that robots have grow along
-    # 35 steps until the moving average passes 0.5, then 0.8 of 50 steps.
+    # 35 steps until the moving average passes half of 0.5, then 0.8 of 50 steps.
     assert steps == 34 + 40
-    lost = make(**{**CALM, "growth": replace(growth, following=lambda s: torch.zeros(len(s.command)))})
+    lost = make(**{**CALM, "growth": replace(growth, enough=0.51)})
     for _ in range(steps):
         lost.step(torch.zeros(N, 12))
     assert not lost.commands_settled

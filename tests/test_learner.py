@@ -616,6 +616,25 @@ def test_the_action_noise_stays_above_its_floor_and_can_leave_it(std_type):
     assert (stds[-1] > 1.1 * floor).all()
 
 
+def test_noise_is_worth_more_while_commands_grow():
+    cfg = config(exploration_cfg={"growing_entropy_coef": 1.0}, init_std=0.3, entropy_coef=0.0, learning_rate=1e-2)
+    env = ToyTradeOff(32)  # where noise only costs
+    env.commands_settled = False
+    env.settle_commands = lambda: None
+    runner = make_runner(env, cfg)
+
+    def noise() -> float:
+        return dict(runner.alg.actor.named_parameters())["distribution.std_param"].min().item()
+
+    runner.learn(10)
+    grown = noise()
+    assert grown > 0.35
+    assert runner.alg.entropy_coef == 0.0
+    env.commands_settled = True
+    runner.learn(10)
+    assert noise() < grown - 0.05
+
+
 # ---------------------------------------------------------------- the toy whose optimum is known
 
 NOISE = 0.05

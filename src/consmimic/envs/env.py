@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,10 @@ class TaskEnv(VecEnv):
 
     def policy_mirrors(self) -> list[dict[str, SignedPermutation]]:
         """The same G, of each observation group and of ``action``."""
+        return self._policy_mirrors
+
+    @cached_property
+    def _policy_mirrors(self) -> list[dict[str, SignedPermutation]]:
         parts = [
             {"policy": m.observation, "critic": m.observation, "style": m.features, "action": m.action}
             for m in self.task.mirrors
@@ -305,7 +310,8 @@ class _GrowingCommands:
 
     def __init__(self, growth: Growth | None, step_seconds: float) -> None:
         self._growth = growth
-        self._following = 0.0
+        self._progress = 0.0
+        """From standing still, 0, to following exactly, 1."""
         self._step = 0.0 if growth is None else step_seconds / growth.seconds
         self.share = 1.0 if growth is None else growth.start
         self.settled = growth is None
@@ -314,17 +320,19 @@ class _GrowingCommands:
         """By what factor the range has grown."""
         assert self._growth is not None
         before = self.share
-        self._following += self._smoothing * (self._growth.following(state).mean().item() - self._following)
-        if self._following >= self._growth.enough:
+        following, standing = (f(state).mean().item() for f in (self._growth.following, self._growth.standing))
+        progress = (following - standing) / max(1.0 - standing, 1e-6)
+        self._progress += self._smoothing * (progress - self._progress)
+        if self._progress >= self._growth.enough:
             self.share = min(1.0, self.share + self._step)
             self.settled = self.share == 1.0
         return self.share / before
 
     def state_dict(self) -> dict[str, float]:
-        return {"share": self.share, "following": self._following, "settled": float(self.settled)}
+        return {"share": self.share, "progress": self._progress, "settled": float(self.settled)}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        self.share, self._following, self.settled = state["share"], state["following"], bool(state["settled"])
+        self.share, self._progress, self.settled = state["share"], state["progress"], bool(state["settled"])
 
 
 def _union(*ids: Tensor) -> Tensor:

@@ -112,9 +112,11 @@ class Growth:
     start: float
     """Share of the full range in the beginning."""
     following: Callable[[Any], Tensor]
-    """State record → how well each robot follows, (N,), 0 to 1."""
+    """State record → how well each robot follows its command, (N,), 0 to 1."""
+    standing: Callable[[Any], Tensor]
+    """State record → how well it would if it stood still."""
     enough: float
-    """The range grows while all robots' mean is at least this: more than they get for standing still."""
+    """The range grows while the robots are at least this share of the way from standing still to following exactly."""
     seconds: float
     """Simulated time to grow from nothing to the full range, if all goes well."""
 

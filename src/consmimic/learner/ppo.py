@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +32,12 @@ from consmimic.method.constraint import task_value
 
 @dataclass(frozen=True, kw_only=True)
 class ExplorationConfig:
-    """Keeps exploration alive through the change of objective (docs/departures.md)."""
+    """Keeps exploration alive where plain PPO would give it up too early (docs/departures.md)."""
 
     std_floor: float = 0.0
     """The action noise never falls below this. 0: plain PPO."""
+    growing_entropy_coef: float | None = None
+    """``entropy_coef`` while the environment's commands still grow. None: the same all the time."""
 
 
 @dataclass(frozen=True)
@@ -160,12 +163,13 @@ class ConsMimicPPO(PPO):
 
     def update(self) -> dict[str, float]:
         scored = self._wants_style()  # as in the rollout; below the warm-up may end
-        losses = super().update()
+        settled = bool(getattr(self._env, "commands_settled", True))
+        with self._exploring(growing=not settled):
+            losses = super().update()
         if self.mixing.uses_style_critic:
             losses["style_value"] = self._update_style_critic()
         self._keep_exploring()
         terminated = self.storage.dones.squeeze(-1).bool() & ~self._time_outs.bool()
-        settled = bool(getattr(self._env, "commands_settled", True))
         scalars = self.mixing.step(task_value(self._task_rewards, terminated, self.gamma), settled)
         if not settled and not scalars.get("warmup", 1.0):
             self._env.settle_commands()  # type: ignore[attr-defined]
@@ -265,6 +269,17 @@ class ConsMimicPPO(PPO):
             clipped = old_values + (values - old_values).clamp(-self.clip_param, self.clip_param)
             losses = torch.maximum(losses, (clipped - returns).square())
         return losses.mean()
+
+    @contextmanager
+    def _exploring(self, *, growing: bool) -> Iterator[None]:
+        """PPO's update with the entropy_coef of growing commands, if there is one."""
+        usual, more = self.entropy_coef, self.exploration.growing_entropy_coef
+        if growing and more is not None:
+            self.entropy_coef = more
+        try:
+            yield
+        finally:
+            self.entropy_coef = usual
 
     def _keep_exploring(self) -> None:
         if self.exploration.std_floor <= 0.0:
