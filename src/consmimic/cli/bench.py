@@ -1,20 +1,25 @@
 """``consmimic bench``: what this machine does, measured now."""
 
+# MuJoCo ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import contextlib
 import io
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+import mujoco
 import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
 from rsl_rl.runners import OnPolicyRunner
+from torch import Tensor
 
 from consmimic import sim
 from consmimic.cli.options import OptionalInt
@@ -72,6 +77,16 @@ class Bench:
             f"{env_speed / bare_speed:.2f}",
             ">= 0.85",
         )
+        if entry.task.robot.feet:
+            own, *others = _in_turns(self.rounds, *_contacts(self.task, preset, threads))
+            table.add_row(
+                "contacts that hold",
+                f"{own:,.0f}",
+                "the fastest",
+                f"{max(others):,.0f}",
+                f"{own / max(others):.2f}",
+                ">= 0.60",
+            )
         ours, plain = _runners(self.task, preset, entry.default_alpha, threads)
         our_speed, plain_speed = _in_turns(self.rounds, lambda: _training_speed(ours), lambda: _training_speed(plain))
         table.add_row(
@@ -89,34 +104,68 @@ class Bench:
         return 0
 
 
+STEPS = 100  # of a measurement of the environment or the physics
+
+
 def _environment(task: str, preset: Preset, threads: int) -> tuple[Callable[[], float], Callable[[], float]]:
     """Steps/s of the environment, and of its physics alone with the same controls."""
-    steps = 100
-    env = TaskEnv(task_entry(task).task, preset.num_envs, threads=threads)
-    env.episode_length_buf = torch.randint(0, env.task.episode_steps, (env.num_envs,))
-    generator = torch.Generator().manual_seed(0)
-    actions = 0.3 * torch.randn(steps, env.num_envs, env.num_actions, generator=generator)
-    model = env.task.robot.model(visuals=False)
-    model.opt.timestep = env.task.timestep
-    physics = sim.CpuPhysics(model, env.num_envs, threads)
-    physics.write("qpos", env.physics.read("qpos"))
-    batch = physics.batch
-    ctrl = batch.bind("ctrl")
-    default = torch.tensor(env.task.robot.default_joint_pos)
-    targets = (default + env.task.robot.action_scale * actions).double().numpy()
+    env = _tried_env(task, preset, threads)
+    actions = _actions(env)
 
     def run_env() -> float:
-        return _rate(env.num_envs * steps, lambda: [env.step(action) for action in actions])
+        return _rate(env.num_envs * STEPS, lambda: [env.step(action) for action in actions])
 
-    def run_bare() -> float:
-        def bare() -> None:
-            for target in targets:
-                ctrl[:] = target
-                batch.step(nstep=env.task.decimation)
+    return run_env, _bare(env, threads, {})
 
-        return _rate(env.num_envs * steps, bare)
 
-    return run_env, run_bare
+SOLVERS = tuple(mujoco.mjtSolver(solver) for solver in range(mujoco.mjtSolver.mjSOL_NEWTON + 1))
+CONES = (mujoco.mjtCone.mjCONE_PYRAMIDAL, mujoco.mjtCone.mjCONE_ELLIPTIC)
+
+
+def _contacts(task: str, preset: Preset, threads: int) -> list[Callable[[], float]]:
+    """Steps/s of the physics with the robot's own contact settings, then with MuJoCo's defaults for every cone and
+    solver, whether feet slip with them or not."""
+    env = _tried_env(task, preset, threads)
+    default = mujoco.MjOption()
+    common = {"impratio": default.impratio, "iterations": default.iterations}
+    others = [{"cone": cone, "solver": solver} | common for cone in CONES for solver in SOLVERS]
+    return [_bare(env, threads, options) for options in ({}, *others)]
+
+
+def _tried_env(task: str, preset: Preset, threads: int) -> TaskEnv:
+    env = TaskEnv(task_entry(task).task, preset.num_envs, threads=threads)
+    env.episode_length_buf = torch.randint(0, env.task.episode_steps, (env.num_envs,))
+    return env
+
+
+def _actions(env: TaskEnv) -> Tensor:
+    return 0.3 * torch.randn(STEPS, env.num_envs, env.num_actions, generator=torch.Generator().manual_seed(0))
+
+
+def _bare(env: TaskEnv, threads: int, options: Mapping[str, float]) -> Callable[[], float]:
+    """Steps/s of Batch.step alone, from where the environment's robots are, with other options of the solver."""
+    task = env.task
+    model = task.robot.model(visuals=False)
+    model.opt.timestep = task.timestep
+    for name, value in options.items():
+        setattr(model.opt, name, value)
+    physics = sim.CpuPhysics(model, env.num_envs, threads)
+    start = env.physics.read("qpos").clone()
+    ctrl = physics.batch.bind("ctrl")
+    targets = (torch.tensor(task.robot.default_joint_pos) + task.robot.action_scale * _actions(env)).double().numpy()
+
+    def step() -> None:
+        for target in targets:
+            ctrl[:] = target
+            physics.batch.step(nstep=task.decimation)
+
+    def run() -> float:
+        physics.reset()
+        physics.write("qpos", start)
+        physics.forward()
+        return _rate(env.num_envs * STEPS, step)
+
+    return run
 
 
 ITERATIONS = 4  # of a measurement
@@ -205,9 +254,7 @@ def _rate(steps: int, work: Callable[[], object]) -> float:
     return steps / (time.perf_counter() - started)
 
 
-def _in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float]) -> tuple[float, float]:
-    """Medians of both, measured in turns after one round to warm up."""
-    first()
-    second()
-    pairs = [(first(), second()) for _ in range(rounds)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+def _in_turns(rounds: int, *measurements: Callable[[], float]) -> list[float]:
+    """The median of each, measured in turns after one round to warm up."""
+    found = [[measure() for measure in measurements] for _ in range(rounds + 1)][1:]
+    return [statistics.median(values) for values in zip(*found, strict=True)]
