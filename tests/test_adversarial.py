@@ -95,22 +95,29 @@ def learn(runner: OnPolicyRunner, iterations: int) -> list[dict[str, float]]:
     return [report.scalars for report in reports]
 
 
-def test_in_the_warm_up_it_neither_scores_nor_learns():
+def test_in_the_warm_up_it_neither_scores_nor_learns_and_nor_does_the_style_critic():
     cfg = config()
     del cfg["algorithm"]["fixed_weight_cfg"]
     cfg["algorithm"]["constraint_cfg"] = {"alpha": 0.5, "warmup_min_iterations": 2, "warmup_max_iterations": 2}
     torch.manual_seed(0)
     runner = OnPolicyRunner(Walk(), cfg, None, "cpu")
-    source = runner.alg.style_source
-    before = [parameter.clone() for parameter in source.discriminator.parameters()]
+    networks = (runner.alg.style_source.discriminator, runner.alg.style_critic)
+    before = [[parameter.clone() for parameter in network.parameters()] for network in networks]
+
+    def untouched() -> list[bool]:
+        return [
+            all(torch.equal(a, b) for a, b in zip(saved, network.parameters(), strict=True))
+            for saved, network in zip(before, networks, strict=True)
+        ]
+
     first, second = learn(runner, 2)
     assert first["style_reward"] == second["style_reward"] == 0.0
     assert "style_separation" not in first | second
-    assert all(torch.equal(a, b) for a, b in zip(before, source.discriminator.parameters(), strict=True))
+    assert untouched() == [True, True]
     third, fourth = learn(runner, 2)
     assert "style_separation" in third
     assert fourth["style_reward"] > 0.0
-    assert not all(torch.equal(a, b) for a, b in zip(before, source.discriminator.parameters(), strict=True))
+    assert untouched() == [False, False]
 
 
 # ---------------------------------------------------------------- transitions

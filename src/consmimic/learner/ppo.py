@@ -142,7 +142,7 @@ class ConsMimicPPO(PPO):
 
     def compute_returns(self, obs: TensorDict) -> None:
         super().compute_returns(obs)
-        if not self.mixing.uses_style_critic:
+        if not self._has_style_stream():
             return
         st = self.storage
         values = self.style_critic(st.observations.flatten(0, 1).select(*self._style_groups))
@@ -162,11 +162,11 @@ class ConsMimicPPO(PPO):
         st.advantages = combined_advantage(st.returns - st.values, advantages.unsqueeze(-1), multiplier)
 
     def update(self) -> dict[str, float]:
-        scored = self._wants_style()  # as in the rollout; below the warm-up may end
+        scored, streamed = self._wants_style(), self._has_style_stream()  # as in the rollout; the warm-up may end below
         settled = bool(getattr(self._env, "commands_settled", True))
         with self._exploring(growing=not settled):
             losses = super().update()
-        if self.mixing.uses_style_critic:
+        if streamed:
             losses["style_value"] = self._update_style_critic()
         self._keep_exploring()
         terminated = self.storage.dones.squeeze(-1).bool() & ~self._time_outs.bool()
@@ -232,6 +232,10 @@ class ConsMimicPPO(PPO):
 
     def _wants_style(self) -> bool:
         return self.mixing.hears_style or (self.mixing.needs_style and not self.style_source.learns)
+
+    def _has_style_stream(self) -> bool:
+        """Whether there are style rewards to learn the values of."""
+        return self.mixing.uses_style_critic and self._wants_style()
 
     def _iteration_log(self, step: int, extras: dict[str, Any]) -> dict[str, Any] | None:
         """The iteration's first log, which update() adds to: rsl_rl 5.0 logs only the keys of that one."""
