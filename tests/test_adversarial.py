@@ -120,6 +120,22 @@ def test_in_the_warm_up_it_neither_scores_nor_learns_and_nor_does_the_style_crit
     assert untouched() == [False, False]
 
 
+def test_with_a_share_of_the_warm_up_style_is_scored_and_learnt_at_once():
+    cfg = config()
+    del cfg["algorithm"]["fixed_weight_cfg"]
+    warmup = {"warmup_style": 0.1, "warmup_min_iterations": 5, "warmup_max_iterations": 5}
+    cfg["algorithm"]["constraint_cfg"] = {"alpha": 0.5} | warmup
+    torch.manual_seed(0)
+    runner = OnPolicyRunner(Walk(), cfg, None, "cpu")
+    before = [parameter.clone() for parameter in runner.alg.style_critic.parameters()]
+    (first,) = learn(runner, 1)
+    assert first["warmup"] == 1.0
+    assert first["sigma_lambda"] == pytest.approx(0.9)
+    assert first["style_reward"] > 0.0
+    assert "style_separation" in first
+    assert not all(torch.equal(a, b) for a, b in zip(before, runner.alg.style_critic.parameters(), strict=True))
+
+
 # ---------------------------------------------------------------- transitions
 
 

@@ -387,6 +387,14 @@ def test_in_the_warm_up_only_the_task_counts():
     assert constraint.value == 4.0
 
 
+def test_style_may_have_a_share_of_the_warm_up_and_goes_on_from_there():
+    in_warmup = after([1.0, 2.0], warmup_style=0.2)
+    assert in_warmup.best_value is None
+    assert 1.0 / (1.0 + math.exp(-in_warmup.effective_multiplier)) == pytest.approx(0.8)
+    assert joint([], warmup_style=0.2).multiplier == 1.0  # QUICK's multiplier_init: less than σ⁻¹(0.8) = 1.39
+    assert joint([], warmup_style=0.5).multiplier == pytest.approx(0.0)  # no jump back to the task
+
+
 def test_the_warm_up_ends_on_a_plateau_and_seeds_the_best_value():
     rising = after([2.0, 4.0, 6.0, 8.0, 8.05])
     assert rising.best_value is None  # 6 → 8.05 over the window
@@ -487,6 +495,8 @@ def test_a_constraint_is_never_changed_in_place():
         ({"alpha": -0.1}, "alpha is -0.1"),
         ({"alpha": math.nan}, "alpha is nan"),
         ({"margin": -0.1}, "margin is -0.1"),
+        ({"warmup_style": -0.1}, "warmup_style is -0.1"),
+        ({"warmup_style": 1.0}, "warmup_style is 1.0"),
         ({"margin": 1.0}, "margin is 1.0"),
         ({"value_smoothing": 0.0}, "value_smoothing is 0.0"),
         ({"value_smoothing": 1.5}, "value_smoothing is 1.5"),

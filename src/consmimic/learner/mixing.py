@@ -25,7 +25,7 @@ class Mixing(Protocol):
 
     @property
     def hears_style(self) -> bool:
-        """Whether the next update depends on the style: not in a warm-up."""
+        """Whether the next update depends on the style: not in a warm-up of the task alone."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class ConstrainedMixing:
 
     @property
     def hears_style(self) -> bool:
-        return self.constraint.best_value is not None
+        return self.constraint.best_value is not None or self.constraint.config.warmup_style > 0.0
 
     @property
     def multiplier(self) -> float:

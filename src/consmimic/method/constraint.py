@@ -6,10 +6,12 @@ Where the paper cannot be taken literally the docstring says so and docs/departu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+
+from consmimic.method.fixed_weight import multiplier_of_share
 
 
 def task_value(rewards: Tensor, terminated: Tensor, gamma: float) -> float:
@@ -84,6 +86,8 @@ class ConstraintConfig:
     """|λ| is kept below this: σ(±5) is 0.993 or 0.007. Farther out λ only takes longer to come back."""
     value_smoothing: float = 0.1
     """Weight of the newest rollout in the moving average of v^g."""
+    warmup_style: float = 0.0
+    """1 − σ(λ) in the warm-up: the share of the style. 0: the task alone, so that v^g* is free of style."""
     warmup_min_iterations: int = 50
     warmup_max_iterations: int = 250
     plateau_window: int = 40
@@ -97,6 +101,8 @@ class ConstraintConfig:
             raise ValueError(f"alpha is {self.alpha}; it is a share of the task-only optimum: valid are 0 to 1")
         if not 0.0 <= self.margin < 1.0:
             raise ValueError(f"margin is {self.margin}; it is a share of the optimum: valid are 0 to 1 (exclusive)")
+        if not 0.0 <= self.warmup_style < 1.0:
+            raise ValueError(f"warmup_style is {self.warmup_style}; it is a share: valid are 0 to 1 (exclusive)")
         if not 0.0 < self.value_smoothing <= 1.0:
             raise ValueError(f"value_smoothing is {self.value_smoothing}; valid are 0 (exclusive) to 1")
         for name in ("update_interval", "plateau_window", "warmup_max_iterations"):
@@ -120,8 +126,8 @@ class Constraint:
 
     config: ConstraintConfig
     iteration: int = 0
-    multiplier: float = field(default=math.inf)
-    """The integrated λ; +∞, that is σ = 1, during the warm-up."""
+    multiplier: float = math.inf
+    """The integrated λ, once the warm-up is over."""
     slack: float = 0.0
     value: float | None = None
     """v^g(π), smoothed."""
@@ -135,7 +141,7 @@ class Constraint:
     def effective_multiplier(self) -> float:
         """The λ that Eq. 8 sees: the integrated one and the damping."""
         if self.best_value is None:
-            return math.inf
+            return multiplier_of_share(self.config.warmup_style)
         damped = self.multiplier - self.config.multiplier_damping * self.slack
         return clipped(damped, self.config.multiplier_min, self.config.multiplier_max)
 
@@ -176,7 +182,7 @@ class Constraint:
             value=value,
             best_value=value,
             slack=0.0,
-            multiplier=config.multiplier_init,
+            multiplier=min(config.multiplier_init, multiplier_of_share(config.warmup_style)),
             warmup_values=(),
             warmup_end=iteration,
         )
