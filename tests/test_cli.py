@@ -366,6 +366,23 @@ def test_a_run_is_found_again_only_by_the_same_training(tmp_path):
     assert RunFolder.find(params, runs) is not None
 
 
+@pytest.mark.parametrize(
+    ("method", "same"),
+    [
+        ({"method": "consmimic", "alpha": 0.8}, {"constraint.margin": False, "style.updates": False, "gamma": False}),
+        ({"method": "fixed", "style_weight": 0.2}, {"constraint.margin": True, "style.updates": False, "gamma": False}),
+        ({"method": "task-only"}, {"constraint.margin": True, "style.updates": True, "gamma": False}),
+    ],
+    ids=lambda value: value.get("method"),
+)
+def test_a_baseline_stays_the_same_training_when_what_it_has_no_use_for_changes(method, same):
+    values = {"constraint.margin": 0.2, "style.updates": 3, "gamma": 0.9}
+    one = Train(task="Anymal-Forward", **method).params()
+    for key, value in values.items():
+        other = Train(task="Anymal-Forward", **method, set=(f"{key}={value}",)).params()
+        assert one.same_training(other) == other.same_training(one) == same[key]
+
+
 # ---------------------------------------------------------------- train, resume
 
 

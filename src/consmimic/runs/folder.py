@@ -41,8 +41,9 @@ class RunParams:
 
     def same_training(self, other: RunParams) -> bool:
         """Whether both would train the same policy."""
-        keys = ("task", "method", "seed", "preset_name", "preset", "clip")
-        return all(getattr(self, key) == getattr(other, key) for key in keys)
+        keys = ("task", "method", "seed", "preset_name", "clip")
+        ours, theirs = (params.preset.as_used_by(params.method) for params in (self, other))
+        return ours == theirs and all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
 class RunFolder:

@@ -73,6 +73,15 @@ class Preset:
             flat[group] = from_dict(type(record), known | typed, f"preset key {group}")
         return _checked(replace(self, **flat))
 
+    def as_used_by(self, method: Method) -> Preset:
+        """The same training for the method: what it has no use for is at its default."""
+        unused: dict[str, Any] = {}
+        if method.name != "consmimic":
+            unused["constraint"] = ConstraintConfig()
+        if method.name == "task-only":
+            unused["style"] = StyleConfig(source=self.style.source)
+        return replace(self, **unused)
+
     def keys(self) -> list[str]:
         """Every key, nested ones with their dots."""
         keys = []
