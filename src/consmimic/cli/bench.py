@@ -150,7 +150,7 @@ def _bare(env: TaskEnv, threads: int, options: Mapping[str, float]) -> Callable[
     for name, value in options.items():
         setattr(model.opt, name, value)
     physics = sim.CpuPhysics(model, env.num_envs, threads)
-    start = env.physics.read("qpos").clone()
+    start = env.physics.read("qpos")
     ctrl = physics.batch.bind("ctrl")
     targets = (torch.tensor(task.robot.default_joint_pos) + task.robot.action_scale * _actions(env)).double().numpy()
 
